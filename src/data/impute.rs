@@ -1,6 +1,6 @@
 //! Multiple imputation: values for the missing cells of a table, drawn given all others.
 //!
-//! **Chained equations, with local residuals or predictive mean matching.** In turn, the cells of each column c that has gaps are drawn
+//! **Chained equations, with residuals or predictive mean matching.** In turn, the cells of each column c that has gaps are drawn
 //! given all other columns, the response among them, with the present values in their gaps; after some cycles the
 //! table is complete. One column, with d features of which each is standardised, and z_i the p other numbers of row i
 //! and a 1: in the n rows where c is known,
@@ -10,20 +10,21 @@
 //! s_k^2 ~ r_k / chi^2(n - p - 1)              B*_k ~ N(B_k, s_k^2 A^-1)
 //! ```
 //!
-//! (with a flat prior, B*, s are a draw of the posterior of a linear regression). For a row i without a value one row j
-//! that has one is chosen at random among the five of least sum_k (z_i B*_k - z_j B_k)^2 / (r_k / (n - p - 1)). Then
+//! (with a flat prior, B*, s are a draw of the posterior of a linear regression). Row i without a value takes
 //!
-//! - a **number** of a column with more than 20 different ones is z_i B* + (y_j - z_j B), with the residual of the row
-//!   that is like it: it follows the regression also where few rows are, and has the skewness and the spread that the
-//!   column has there;
-//! - any **other cell** is the other row's, with all its features: labels stay labels, and grades stay whole.
+//! - a **number** of a column with more than 20 different ones: z_i B* + (y_j - z_j B) s / (r / (n - p - 1))^1/2, with the
+//!   residual of a row j chosen at random among all that have a value: it follows the regression also where few such
+//!   rows are, and is as skew as they are;
+//! - any **other cell**: that of a row j, with all its features, chosen at random among the five of least
+//!   sum_k (z_i B*_k - z_j B_k)^2 / (r_k / (n - p - 1)): labels stay labels, and grades stay whole.
 //!
 //! Where a column depends on others in ways of which a linear function sees nothing, that dependence is weakened. The
 //! cells are taken to be missing at random: whether one is missing depends on cells that are known.
 //!
 //! Sources: Rubin 1987, Multiple Imputation for Nonresponse in Surveys, <https://doi.org/10.1002/9780470316696>;
-//! matching: Little 1988, <https://doi.org/10.1080/07350015.1988.10509663>; its details, and local residuals: Morris,
-//! White and Royston 2014, <https://doi.org/10.1186/1471-2288-14-75>; chained equations: van Buuren and Groothuis-Oudshoorn 2011,
+//! matching: Little 1988, <https://doi.org/10.1080/07350015.1988.10509663>; its details: Morris, White and Royston 2014,
+//! <https://doi.org/10.1186/1471-2288-14-75> (their residuals are those of near rows, which are too few where most cells
+//! are missing: spreads came out too small); chained equations: van Buuren and Groothuis-Oudshoorn 2011,
 //! <https://doi.org/10.18637/jss.v045.i03>.
 
 use std::ops::Range;
@@ -211,8 +212,8 @@ struct Matching {
     /// z_j B of each donor j, divided likewise: `[donor][feature]`.
     fitted: Vec<f64>,
     features: Range<usize>,
-    /// Of a column of measurements, whose values are drawn, its standard form and the residual standard deviation.
-    measured: Option<(Standard, f64)>,
+    /// Of a column of measurements: its standard form, the residual standard deviation, and the drawn one by it.
+    measured: Option<(Standard, f64, f64)>,
 }
 
 impl Matching {
@@ -249,7 +250,7 @@ impl Matching {
         let mut drawn = Vec::with_capacity(features.len());
         let mut fitted = vec![0.0; donors.len() * features.len()];
         let freedom = (n as f64 - p as f64).max(1.0);
-        let mut unit = None;
+        let mut units = None;
         for (k, feature) in features.iter().enumerate() {
             let y: Vec<f64> = rows.iter().map(|&row| feature.of(x.row(row))).collect();
             let mut b: Vec<f64> = z.iter().map(|z| dot::<8>(z, &y)).collect();
@@ -259,11 +260,11 @@ impl Matching {
             let r: f64 = (0..n).map(|row| (y[row] - fit(row)).powi(2)).sum();
             // Where nothing is left over, distances are in units of the feature's own spread.
             let sd = if r > 1e-18 { (r / freedom).sqrt() } else { 1.0 };
-            unit.get_or_insert(sd);
             for (place, &donor) in donors.iter().enumerate() {
                 fitted[place * features.len() + k] = fit(donor) / sd;
             }
             let s = (r / (2.0 * rng.gamma(0.5 * freedom))).sqrt(); //~ imputed-noise
+            units.get_or_insert((sd, s / sd));
             let mut noise = vec![0.0; p];
             rng.fill_normal(&mut noise);
             factor.solve_lower_transpose(&mut noise);
@@ -274,7 +275,8 @@ impl Matching {
         values.sort_by(f64::total_cmp);
         values.dedup();
         let is_measured = gap.features.len() == 1 && values.len() > GRADES;
-        let measured = features.into_iter().next().filter(|_| is_measured).zip(unit);
+        let measured = features.into_iter().next().filter(|_| is_measured).zip(units);
+        let measured = measured.map(|(standard, (sd, ratio))| (standard, sd, ratio));
         let features = gap.features.clone();
         Ok(Self { predictors, drawn, donors, fitted, features, measured })
     }
@@ -290,6 +292,15 @@ impl Matching {
         let mut z: Vec<f64> = self.predictors.iter().map(|predictor| predictor.of(row)).collect();
         z.push(1.0);
         let own: Vec<f64> = self.drawn.iter().map(|b| dot::<8>(b, &z)).collect();
+        cell.clear();
+        if let Some((standard, sd, ratio)) = &self.measured {
+            let place = rng.random_range(0..self.donors.len());
+            let theirs = standard.of(x.row(self.donors[place]));
+            let residual = theirs - self.fitted[place] * sd;
+            let value = own[0] * sd + residual * ratio; //~ imputed-residual
+            cell.push(standard.mean + standard.scale * value);
+            return;
+        }
         let d = own.len();
         // Of donors at equal distances any may be among the nearest.
         let mut near: Vec<(f64, u32, usize)> = (0..self.donors.len())
@@ -305,13 +316,6 @@ impl Matching {
         near[..few].sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let (.., place) = near[rng.random_range(0..few)]; //~ imputed-donor
         let from = x.row(self.donors[place]);
-        cell.clear();
-        match &self.measured {
-            None => cell.extend(self.features.clone().map(|k| from[k])),
-            Some((standard, sd)) => {
-                let change = (own[0] - self.fitted[place]) * sd; //~ imputed-change
-                cell.push(from[standard.column] + change * standard.scale);
-            }
-        }
+        cell.extend(self.features.clone().map(|k| from[k]));
     }
 }

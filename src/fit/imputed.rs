@@ -7,7 +7,7 @@ use ndarray::{ArrayView2, Axis, CowArray, Ix2};
 use serde::{Deserialize, Serialize};
 
 use super::folder::{check_entries, entries};
-use super::saved::problem;
+use super::saved::{FIT, problem};
 use super::{Fit, Origin, Parts, Predicted, Recipe};
 use crate::Error;
 use crate::data::{self, CsvData, CsvReader, Dataset, Gap, Schema};
@@ -110,8 +110,7 @@ impl Imputed {
             return Err(Error::argument("number of imputed tables", tables, "2 or more"));
         }
         if let Some(folder) = recipe.folder.as_ref().filter(|folder| folder.exists()) {
-            let ours: Vec<String> = (0..tables).map(folder_of).collect();
-            check_entries(folder, &ours.iter().map(String::as_str).collect::<Vec<_>>())?;
+            check_tables(folder, tables)?;
         }
         let mut fits: Vec<Fit> = Vec::with_capacity(tables);
         for number in 0..tables {
@@ -274,6 +273,25 @@ impl Imputed {
         let predictions = each.iter().map(|predicted| predicted.predictions.clone()).collect();
         let predictions = Predictions::pooled(predictions)?;
         Ok(Predicted { predictions, ..each.swap_remove(0) })
+    }
+}
+
+/// An error if the folder holds something else, or more tables.
+fn check_tables(folder: &Path, tables: usize) -> Result<(), Error> {
+    let names = entries(folder)?;
+    if !names.contains(&folder_of(0)) {
+        return check_entries(folder, &[]);
+    }
+    let is_more = |name: &String| {
+        let number = name.strip_prefix(TABLE).and_then(|number| number.parse::<usize>().ok());
+        number.is_some_and(|number| number >= tables)
+    };
+    match names.iter().find(|name| is_more(name) || *name == FIT) {
+        None => Ok(()),
+        Some(name) => {
+            let problem = problem(folder, format!("it holds another fit: there is `{name}`"));
+            Err(problem.advise([Advice::OtherFolder]))
+        }
     }
 }
 

@@ -306,16 +306,26 @@ fn coverage_of_imputed_slopes() {
     let sets: u64 = std::env::var("SETS").map_or(100, |sets| sets.parse().unwrap());
     let folder = TempDir::new().unwrap();
     for tables in [5, 20] {
-        let mut inside = 0;
+        let (mut inside, mut errors, mut sds) = (0, Vec::new(), Vec::new());
         for set in 0..sets {
             let path = file(&folder, &text(&rows(200, 1000 + set)));
             let fits = Imputed::read_csv(&linear().warmup(100).draws(100).seed(set), tables, path)
                 .unwrap();
-            let mut found = of_slopes(&fits).to_vec();
+            let found = of_slopes(&fits);
+            errors.push(found.mean().unwrap() + 1.5);
+            sds.push(found.std(1.0));
+            let mut found = found.to_vec();
             found.sort_by(f64::total_cmp);
             let at = |p: f64| found[(p * found.len() as f64) as usize];
             inside += u64::from(at(0.05) < -1.5 && -1.5 < at(0.95));
         }
-        println!("{tables} tables: {:.3} of {sets}", inside as f64 / sets as f64);
+        let (errors, sds) = (Array1::from(errors), Array1::from(sds));
+        println!(
+            "{tables} tables: {:.3} of {sets}; errors {:.4} +- {:.4}, standard deviations {:.4}",
+            inside as f64 / sets as f64,
+            errors.mean().unwrap(),
+            errors.std(1.0),
+            sds.mean().unwrap(),
+        );
     }
 }

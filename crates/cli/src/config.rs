@@ -78,6 +78,11 @@ pub struct TableSettings {
     /// and only rows without a response are left out
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false")]
     pub drop_missing: Option<bool>,
+    /// Draw the missing values of features in so many copies of the table (multiple imputation), each fitted with
+    /// `--chains` of its own (2 are enough), and predict by all of them; 10 or more copies are good [default: fill
+    /// missing values in and mark them]
+    #[arg(long, value_name = "TABLES", value_parser = whole::<usize>, allow_hyphen_values = true)]
+    pub impute: Option<usize>,
     /// The column of the exposure of counts, such as the years in which they were counted: the model is of
     /// the rate, and the column is no feature
     #[arg(long, value_name = "COLUMN")]
@@ -217,6 +222,7 @@ impl Config {
                 header: Some(Header::Auto),
                 missing: Some(missing),
                 drop_missing: Some(false),
+                impute: None,
                 exposure: None,
                 group: None,
                 event: None,

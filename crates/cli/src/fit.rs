@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::config::{Config, FILE, whole};
 use crate::output::{self, count};
-use crate::{Ended, Failure, check, diagnose, file, signals, words};
+use crate::{Ended, Failure, check, diagnose, file, imputed, signals, words};
 
 /// Fits a network to a table, in a folder of its own
 ///
@@ -122,6 +122,10 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
             "`--strict` is for whole runs: say it to `merge`, where all chains are judged";
         return Err(Failure::usage(problem));
     }
+    if config.table.impute.is_some() && only.is_some() {
+        let problem = "`--impute` fits whole tables: it does not go with a range of `--chains`";
+        return Err(Failure::usage(problem));
+    }
     let data = config.data()?.to_path_buf();
     let table = config.reader()?.describe_path(&data)?;
     config.name_columns(&table);
@@ -147,6 +151,9 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     }
     // The draws in the checkpoint are safe at a second signal.
     signals::stop(&stop, "stopping after the draw that each chain is in; once more to end at once");
+    if let Some(tables) = config.table.impute {
+        return imputed::run(&recipe, tables, (config, &out), (strict, quiet));
+    }
     let fit = recipe.read_csv(&data)?;
     signals::stop(&stop, "ending when the files are whole; once more to end at once");
     fit.rebuilt().iter().for_each(|what| output::note(what));
@@ -154,17 +161,9 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         Some(range) => out.join(format!("chains-{range:?}")),
         None => out.clone(),
     };
-    if let Some(error) = fit.save_error() {
-        let error = error.in_words(&words::Flags);
-        let problem = format!("the fit could not be saved: {error}; the same command tries again");
-        return Err(Failure::error(problem));
-    }
+    let stopped_early = told(&fit)?;
     write_config(&folder, &config.chosen(fit.recipe())?)?;
-    let info = fit.draws().info();
-    if let Some(error) = &info.checkpoint_error {
-        output::note(&format!("warning: {error}"));
-    }
-    if info.stopped_early {
+    if stopped_early {
         let n = fit.draws().n_draws();
         let (draws, folder) = (count(n, "draw"), folder.display());
         let usable = match n {
@@ -174,10 +173,7 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         output::note(&format!(
             "ended after {draws} of each chain, saved in {folder}: the same command goes on{usable}"
         ));
-        return match &info.panic {
-            Some(panic) => Err(Failure::error(panic.clone())),
-            None => Ok(Ended::Interrupted),
-        };
+        return Ok(Ended::Interrupted);
     }
     if only.is_some() {
         let draws = count(fit.draws().n_draws(), "draw");
@@ -214,8 +210,26 @@ pub fn merge(args: &MergeArgs) -> Result<Ended, Failure> {
     ending(&fit, &args.run, args.strict)
 }
 
+/// Says what went wrong with the files of a run, and returns whether it was stopped early. A fit that could not be saved
+/// and a run that a panic ended are errors.
+pub fn told(fit: &Fit) -> Result<bool, Failure> {
+    if let Some(error) = fit.save_error() {
+        let error = error.in_words(&words::Flags);
+        let problem = format!("the fit could not be saved: {error}; the same command tries again");
+        return Err(Failure::error(problem));
+    }
+    let info = fit.draws().info();
+    if let Some(error) = &info.checkpoint_error {
+        output::note(&format!("warning: {error}"));
+    }
+    match &info.panic {
+        Some(panic) => Err(Failure::error(panic.clone())),
+        None => Ok(info.stopped_early),
+    }
+}
+
 /// Writes the settings to the folder, unless they are there.
-fn write_config(folder: &Path, config: &Config) -> Result<(), Failure> {
+pub fn write_config(folder: &Path, config: &Config) -> Result<(), Failure> {
     let (path, text) = (folder.join(FILE), config.to_toml()?);
     if fs::read_to_string(&path).is_ok_and(|there| there == text) {
         return Ok(());

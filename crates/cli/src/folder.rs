@@ -3,12 +3,18 @@
 use std::path::{Component, Path};
 
 use bnn_mcmc::Error;
-use bnn_mcmc::fit::Fit;
+use bnn_mcmc::fit::{Fit, Imputed};
 
 use crate::Failure;
 
 /// The run in a folder. One without draws is an error, since there is nothing to say of it.
 pub fn load(path: &Path) -> Result<Fit, Failure> {
+    if Imputed::is_in(path) {
+        let shown = path.display();
+        return Err(Failure::error(format!(
+            "{shown}: it holds the fits of imputed tables: say which one, as {shown}/table-0; only `predict` takes all"
+        )));
+    }
     let fit = Fit::load(path)?;
     if fit.draws().n_draws() == 0 {
         let shown = path.display();
@@ -32,7 +38,7 @@ fn is_own(name: &str) -> bool {
         ".bnn-mcmc.lock",
         crate::config::FILE,
     ];
-    OWN.contains(&name) || name.starts_with("chains-")
+    OWN.contains(&name) || name.starts_with("chains-") || name.starts_with("table-")
 }
 
 /// An error if a result, of which the argument `name` says where it goes, would take the place of
@@ -42,7 +48,8 @@ pub fn check_place(out: &Path, name: &str) -> Result<(), Failure> {
     // A folder that is not there is told when the file is written.
     let (Ok(parent), Some(file)) = (parent.canonicalize(), out.file_name()) else { return Ok(()) };
     let whole = parent.join(file);
-    for folder in parent.ancestors().filter(|folder| folder.join("fit.json").is_file()) {
+    let is_run = |folder: &&Path| folder.join("fit.json").is_file() || Imputed::is_in(folder);
+    for folder in parent.ancestors().filter(is_run) {
         let within = whole.strip_prefix(folder).ok().and_then(|path| path.components().next());
         if let Some(Component::Normal(part)) = within
             && is_own(&part.to_string_lossy())

@@ -11,6 +11,7 @@ mod export;
 mod file;
 mod fit;
 mod folder;
+mod imputed;
 mod output;
 mod predict;
 mod report;

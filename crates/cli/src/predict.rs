@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Lines, StandIn, csv_cell, unguarded};
 use bnn_mcmc::error::Row;
-use bnn_mcmc::fit::{Fit, Outside};
+use bnn_mcmc::fit::{Fit, Imputed, Outside};
 use bnn_mcmc::ndarray::{ArrayView2, Axis};
 use bnn_mcmc::predict::Predictions;
 use clap::Args;
@@ -55,7 +55,10 @@ pub struct PredictArgs {
 }
 
 pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
-    let fit = folder::load(&args.run)?;
+    let tables = Imputed::is_in(&args.run).then(|| Imputed::load(&args.run)).transpose()?;
+    let alone = if tables.is_none() { vec![folder::load(&args.run)?] } else { Vec::new() };
+    let fit = tables.as_ref().map_or(&alone[..], Imputed::fits);
+    let (fit, n_tables) = (&fit[0], fit.len());
     let schema = fit.schema().ok_or_else(|| {
         let run = args.run.display();
         Failure::error(format!("{run}: the run is not of a file, so that none can be read like it"))
@@ -76,22 +79,30 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
     let (note, scores) = if args.scores {
         let read = schema.read_path(&args.table).map_err(of_new_rows)?;
         let rows = &read.dataset;
-        let predictions = fit.predict(rows).map_err(|e| in_file(e, &args.table, &read.lines))?;
+        let predictions = match &tables {
+            None => fit.predict(rows),
+            Some(tables) => tables.predict(rows),
+        };
+        let predictions = predictions.map_err(|e| in_file(e, &args.table, &read.lines))?;
         let scores = predictions.scores()?.to_string();
         out.write(&csv(&predictions, 0, &read.lines, args)?)?;
-        let note = said(&fit, rows.x().view(), &read.lines, &read.dropped, &read.stand_ins, &[]);
+        let note = said(fit, rows.x().view(), &read.lines, &read.dropped, &read.stand_ins, &[]);
         (note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores)))
     } else {
         let new = schema.read_features_path(&args.table).map_err(of_new_rows)?;
-        let height = height(&fit);
+        let height = height(fit, n_tables);
         for (k, block) in new.x.axis_chunks_iter(Axis(0), height).enumerate() {
-            let predictions = fit.predict_new(block)?.predictions;
+            let predicted = match &tables {
+                None => fit.predict_new(block)?,
+                Some(tables) => tables.predict_new(block)?,
+            };
+            let predictions = predicted.predictions;
             if !out.write(&csv(&predictions, k * height, &new.lines, args)?)? {
                 break;
             }
         }
         let (x, dropped) = (new.x.view(), &new.dropped);
-        (said(&fit, x, &new.lines, dropped, &new.stand_ins, &new.unused), None)
+        (said(fit, x, &new.lines, dropped, &new.stand_ins, &new.unused), None)
     };
     out.end()?;
     output::note(&note);
@@ -120,8 +131,10 @@ fn in_file(error: Error, path: &Path, lines: &Lines) -> Failure {
 
 /// The rows of a block: by draws and columns alone, so that equal calls have equal answers on every
 /// machine.
-fn height(fit: &Fit) -> usize {
-    let draws = fit.draws().n_chains() * fit.draws().n_draws();
+fn height(fit: &Fit, tables: usize) -> usize {
+    // The predictions of each table are joined.
+    let copies = if tables > 1 { 2 * tables } else { 1 };
+    let draws = copies * fit.draws().n_chains() * fit.draws().n_draws();
     // Means and predictive draws, also before they are converted to the units of the response.
     let per_row = draws * 4 * fit.data().response().width();
     (BLOCK / per_row.max(1)).max(1)
