@@ -76,7 +76,7 @@ pub(crate) fn complete(
     rng: &mut ChainRng,
 ) -> Result<Array2<f64>, Error> {
     let features = x.ncols();
-    let mut all = concatenate![Axis(1), *x, columns_of(response)];
+    let mut all = concatenate![Axis(1), *x, columns_of(response)]; //~ imputed-response
     let rows: Vec<Vec<usize>> = gaps.iter().map(|gap| rows_of(all.view(), gap, true)).collect();
     let donors: Vec<Vec<usize>> =
         gaps.iter().map(|gap| donors(all.view(), gap)).collect::<Result<_, _>>()?;
@@ -263,7 +263,7 @@ impl Matching {
             for (place, &donor) in donors.iter().enumerate() {
                 fitted[place * features.len() + k] = fit(donor) / sd;
             }
-            let s = (r / (2.0 * rng.gamma(0.5 * freedom))).sqrt(); //~ imputed-noise
+            let s = (r / (2.0 * rng.gamma(0.5 * freedom))).sqrt();
             units.get_or_insert((sd, s / sd));
             let mut noise = vec![0.0; p];
             rng.fill_normal(&mut noise);
@@ -314,8 +314,8 @@ impl Matching {
         near.select_nth_unstable_by(few - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         // In an order that does not depend on how they were selected.
         near[..few].sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let (.., place) = near[rng.random_range(0..few)]; //~ imputed-donor
+        let (.., place) = near[rng.random_range(0..few)];
         let from = x.row(self.donors[place]);
-        cell.extend(self.features.clone().map(|k| from[k]));
+        cell.extend(self.features.clone().map(|k| from[k])); //~ imputed-cell
     }
 }

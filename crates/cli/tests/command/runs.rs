@@ -289,6 +289,42 @@ fn shares_and_classes_in_order_are_fitted_and_predicted() {
 }
 
 #[test]
+fn missing_values_are_drawn_in_copies_of_the_table() {
+    let place = Place::new();
+    let x = |i: usize| if i % 4 == 1 { String::new() } else { ((5 * i) % 37).to_string() };
+    let row = |i: usize| format!("{},{},{}\n", i % 9, x(i), (i % 9) + (5 * i) % 37);
+    let rows: String = (0..60).map(row).collect();
+    place.write("t.csv", &format!("a,x,y\n{rows}"));
+    let flags = format!("fit t.csv --target y --impute 3 --out r {SMALL}");
+    let ended = place.run(&flags);
+    assert!(ended.err.contains("a missing one is drawn from rows that are like it"), "{ended:?}");
+    let printed = ended.well();
+    assert!(printed.contains("tables    3, with missing values drawn in each"), "{printed}");
+    assert!(printed.contains("gaps      make 0."), "{printed}");
+    // The same command loads them, and each is a run of its own.
+    assert_eq!(place.run(&flags).well(), printed);
+    place.run("diagnose r/table-2").well();
+    said!(place.run("diagnose r").error(1));
+    assert!(place.read("r/config.toml").contains("impute = 3"));
+    let again = "fit t.csv --config r/config.toml --out s --quiet";
+    place.run(again).well();
+    place.write("new.csv", "a,x\n3,\n4,7\n");
+    for folder in ["r", "s"] {
+        let ended = place.run(&format!("predict {folder} new.csv --out {folder}.csv"));
+        assert!(ended.err.contains("values are drawn from rows that are like them"), "{ended:?}");
+        ended.well();
+    }
+    assert_eq!(place.read("r.csv"), place.read("s.csv"));
+    let scores = place.run("predict r t.csv --scores --out scored.csv").well();
+    assert!(scores.contains("log predictive density"), "{scores}");
+    said!(place.run("predict r new.csv --out r/table-0").error(1));
+    said!(place.run("fit t.csv --target y --impute 3 --chains 0..1 --of 2 --out n").error(2));
+    said!(place.run(&format!("fit t.csv --target y --impute 1 --out n {SMALL}")).error(1));
+    said!(place.run(&format!("fit t.csv --target y --impute 4 --out r {SMALL}")).error(1));
+    said!(place.run(&format!("fit iris.csv --target species --impute 3 --out n {SMALL}")).error(1));
+}
+
+#[test]
 fn survival_times_are_fitted_and_predicted() {
     let place = Place::new();
     let time = |i: usize| 1.0 + ((7 * i) % 23) as f64 / 4.0 + i as f64 / 10.0;
