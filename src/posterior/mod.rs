@@ -103,12 +103,48 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// If the data's features do not fit the model's inputs, the response does not fit the
     /// likelihood or the model's outputs, or the priors do not cover every block exactly once.
     pub fn new(model: M, likelihood: L, data: &Dataset, priors: Priors) -> Result<Self, Error> {
+        let priors = priors.resolve(&model.layout(), &likelihood.layout())?;
+        Self::resolved(model, likelihood, data, priors)
+    }
+
+    /// The posterior by the same model, likelihood and priors given other rows, such as rows that were simulated: with q
+    /// from the prior and y from the model given q, a posterior given y should have q among its draws (Talts and others
+    /// 2018, [arXiv:1804.06788](https://arxiv.org/abs/1804.06788)).
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// use ndarray::array;
+    /// let data = Dataset::regression(array![[0.0], [3.0]], array![1.0, 2.0])?;
+    /// let priors = Priors::all(Normal::new(0.0, 2.0)?);
+    /// let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(1.0)?, &data, priors)?;
+    /// let y = posterior.prior_predictive(1, &data, 7)?.predictive_draws().index_axis(ndarray::Axis(0), 0).to_owned();
+    /// let simulated = data.with_real_response(y.index_axis(ndarray::Axis(0), 0).to_owned())?;
+    /// assert_eq!(posterior.given(&simulated)?.n_obs(), 2);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new).
+    pub fn given(&self, data: &Dataset) -> Result<Self, Error>
+    where
+        M: Clone,
+        L: Clone,
+    {
+        let priors = (self.layout.clone(), self.priors.clone());
+        Self::resolved(self.model.clone(), self.likelihood.clone(), data, priors)
+    }
+
+    fn resolved(
+        model: M,
+        likelihood: L,
+        data: &Dataset,
+        (layout, priors): (Layout, Vec<BlockPrior>),
+    ) -> Result<Self, Error> {
         check_inputs(&model, data.n_features())?;
         check_tile_rows(model.tile_rows())?;
         let y = likelihood.encode(data.response(), model.n_outputs())?;
         let y = observed::with_weights(y, data.weights());
         let n_phi = likelihood.layout().dim();
-        let (layout, priors) = priors.resolve(&model.layout(), &likelihood.layout())?;
         Ok(Self {
             priors,
             n_phi,

@@ -16,6 +16,7 @@ mod checkpoint_refused;
 mod cut;
 mod fit;
 mod fit_by_hand;
+mod fit_calibrated;
 mod fit_ensemble;
 #[cfg(target_os = "linux")]
 mod fit_faults;
