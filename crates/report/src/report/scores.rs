@@ -2,7 +2,7 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::Response;
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
 use super::Findings;
 
