@@ -1077,8 +1077,9 @@ impl Recipe {
     /// so many columns of a response.
     pub(super) fn can_collapse(&self, columns: usize) -> bool {
         let is_real = self.task == Task::Regression && !self.has_shares();
-        let is_known =
-            (self.has_one_variance() && !self.is_weighted()) || (is_real && columns == 1);
+        //~ weighted-columns
+        let several = self.has_one_variance() && !self.is_weighted();
+        let is_known = several || (is_real && columns == 1);
         let has_groups = !self.reader.groupings().is_empty();
         is_known && self.layers().last().map_or(has_groups, |units| *units <= MOST_UNITS)
     }
