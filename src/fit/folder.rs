@@ -54,7 +54,7 @@ pub(super) fn save(folder: &Path, fit: &Fit) -> Result<(), Error> {
         _ => &[LOCK],
     };
     check_entries(folder, ours)?;
-    finish(folder, fit, &rows::to_csv(&fit.parts.data)?)
+    finish(folder, fit, &fit.parts.to_csv()?)
 }
 
 /// The lock on a folder, which is given back when this is dropped, and by the system when the process ends.
@@ -328,7 +328,7 @@ pub(super) fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> 
         .or_else(|error| read_draws(&folder.join(OLD), &parts.recipe).map_err(|_| error))?;
     let fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: Vec::new() };
     // The density at the first draw says whether the draws are of this posterior.
-    let first = fit.parts.train.select(&[0])?;
+    let first = fit.parts.train.rows_of(&[0]).without_weights();
     let checked = fit.parts.posterior.predict(&fit.draws, &first);
     checked.map_err(|e| problem(&path, format!("it holds the draws of another run: {e}")))?;
     Ok(fit)

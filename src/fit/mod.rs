@@ -58,7 +58,7 @@ use crate::draws::Draws;
 use crate::likelihood::{Likelihood, NormalNoise};
 use crate::message::{Advice, count, number};
 use crate::model::{LogSd, Mlp, NonCentred, Offset, Skip};
-use crate::posterior::{Posterior, unweighted_only};
+use crate::posterior::Posterior;
 use crate::predict::{Loo, Pit, Predictions, Scores, moments};
 
 /// The model of a [`Fit`]: a network, with a linear part beside it if [asked for](Recipe::skip),
@@ -114,10 +114,7 @@ struct Origin {
 
 impl Parts {
     fn new(recipe: Recipe, data: &Dataset, origin: Origin) -> Result<Self, Error> {
-        if data.weights().is_some() {
-            let error = unweighted_only("a fit");
-            return Err(error.advise([Advice::in_rust("give the rows to a `Posterior`")]));
-        }
+        let recipe = recipe.for_rows(data)?;
         recipe.check_transform(data, &origin)?;
         recipe.check_shares(data, &origin)?;
         recipe.check_times(data, &origin)?;
@@ -134,18 +131,20 @@ impl Parts {
                 (train, Some(validation))
             }
         };
-        if train.rows() < 2 {
-            return Err(Error::shape("training rows", train.rows(), "at least 2"));
+        let counted = train.counted();
+        if counted.rows() < 2 {
+            return Err(Error::shape("training rows", counted.rows(), "at least 2"));
         }
         //~ fitted-ranges
-        let ranges = learnt(range::ranges(train.x().view(), train.feature_names()));
+        let ranges = learnt(range::ranges(counted.x().view(), train.feature_names()));
         let leave_out = |column| Advice::Ignore { column, if_identifier: false };
-        let all = learnt(range::ranges(data.x().view(), data.feature_names()));
-        check_constant(&all, data.rows(), leave_out)?;
-        if let Some(y) = train.response().real() {
+        let all_counted = data.counted();
+        let all = learnt(range::ranges(all_counted.x().view(), data.feature_names()));
+        check_constant(&all, all_counted.rows(), leave_out)?;
+        if let Some(y) = counted.response().real() {
             let ranges = range::ranges(y.view(), train.response_names());
             let nothing = |_| "there is nothing to learn of this response".into();
-            check_constant(&ranges, train.rows(), nothing)?;
+            check_constant(&ranges, counted.rows(), nothing)?;
         }
         // A level may lie among the validation rows alone.
         let model_rows = imputed::without_marks(&recipe, &train, &origin)?;
@@ -184,6 +183,11 @@ impl Parts {
             train: scaled,
             posterior,
         })
+    }
+
+    /// The contents of `data.csv`.
+    fn to_csv(&self) -> Result<Vec<u8>, Error> {
+        rows::to_csv(&self.data, self.recipe.weights_column(&self.data))
     }
 }
 
@@ -247,8 +251,9 @@ impl Fit {
     /// # Errors
     /// If the run was ended before the first draw; predictions that do not fit into memory.
     pub fn judged(&self) -> Result<Predictions, Error> {
-        let rows = self.judged_rows();
-        let judged = self.parts.posterior.predict(&self.draws, &self.parts.train.select(&rows)?)?;
+        // Rows of weight 0 are as good as others to compare chains on.
+        let rows = self.parts.train.rows_of(&self.judged_rows()).without_weights();
+        let judged = self.parts.posterior.predict(&self.draws, &rows)?;
         let target_accept = self.parts.recipe.aimed_at(self.parts.train.response().width());
         Ok(judged.with_settings(target_accept, self.validation().is_some()))
     }

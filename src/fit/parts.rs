@@ -9,7 +9,7 @@ use super::folder::{
     tidy, with_advice,
 };
 use super::saved::{Read, Saved, other_fit, problem, read, read_json};
-use super::{Fit, Parts, rows};
+use super::{Fit, Parts};
 use crate::Error;
 use crate::draws::Draws;
 use crate::message::Advice;
@@ -111,7 +111,7 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
 
 /// Merges `draws`, and writes them unless they are there. The folder is locked.
 fn write(folder: &Path, saved: &Saved, parts: Arc<Parts>, draws: Vec<Draws>) -> Result<Fit, Error> {
-    let data = rows::to_csv(&parts.data)?;
+    let data = parts.to_csv()?;
     let mut said = Vec::new();
     let _ = tidy(folder);
     let mut mend = |error: &Error| said.push(rebuilt(error, "rebuilt from the parts"));

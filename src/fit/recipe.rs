@@ -4,6 +4,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use ndarray::{ArrayView1, ArrayView2, Axis};
 use rand::RngCore;
 use serde::{Deserialize, Serialize};
 
@@ -102,10 +103,11 @@ pub(super) struct ColumnsOf {
 /// | [`activation`](Self::activation) | tanh |
 /// | [`skip`](Self::skip) | no |
 /// | [`group`](Self::group) | none |
+/// | [`row_weights`](Self::row_weights) | none: every row counts once |
 /// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
 /// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`], of times [`Noise::LogNormal`]; classes are in no order |
 /// | [`transform`](Self::transform) | [`Transform::None`] |
-/// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`], with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
+/// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`] where rows have no weights, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000; of [`Method::Ensemble`] 8, 4,100 and 60 |
 /// | [`seed`](Self::seed) | 0 |
@@ -172,6 +174,9 @@ pub struct Recipe {
     stop: StopHandle,
     #[serde(skip)]
     progress: bool,
+    /// Whether the rows have weights.
+    #[serde(skip)]
+    is_weighted: bool,
 }
 
 impl Recipe {
@@ -199,6 +204,7 @@ impl Recipe {
             threads: None,
             stop: StopHandle::new(),
             progress: false,
+            is_weighted: false,
         }
     }
 
@@ -328,6 +334,32 @@ impl Recipe {
     /// ```
     pub fn exposure(self, column: impl Into<String>) -> Self {
         self.reader(|reader| reader.exposure(column))
+    }
+
+    /// The column of the weights of rows: a row of weight w stands for w rows that are equal to it, and counts w times
+    /// wherever rows are added up: in the log likelihood, in means and standard deviations of columns, in medians that
+    /// stand in for missing values, in the centres of priors, in scores and in leave-one-out. Weights are finite numbers
+    /// from 0 on, used as they are: twice the weights are twice the data. The column is no feature, and a table of new
+    /// rows may lack it. Shares and folds of rows are still of rows. With [`fit`](Self::fit) the data set
+    /// [has the weights](Dataset::with_weights), with or without this call.
+    ///
+    /// Weights that make up for how rows were sampled are not numbers of rows: posteriors are then too narrow or too
+    /// wide, unless their sum is the number of rows, and only roughly right even so.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("claims.csv");
+    /// # let mut text = String::from("age,policies,claims\n");
+    /// # for i in 0..60 { text += &format!("{},{},{}\n", i % 9, i % 4, (i % 7) / 5); }
+    /// # std::fs::write(&path, text).unwrap();
+    /// let recipe = Fit::counts("claims").row_weights("policies").hidden(&[3]);
+    /// let fit = recipe.chains(2).warmup(100).draws(100).read_csv(&path)?;
+    /// assert_eq!(fit.training().total_weight(), 90.0); // 60 rows stand for 90
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn row_weights(self, column: impl Into<String>) -> Self {
+        self.reader(|reader| reader.row_weights(column))
     }
 
     /// A column of the group that a row belongs to, such as a school or a patient. The outputs have an
@@ -494,9 +526,9 @@ impl Recipe {
 
     pub(super) fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
         // Written down with the fit: the choice here stays, whatever a later version chooses.
-        let chosen = self.clone().hidden(self.layers());
+        let chosen = self.clone().for_rows(data)?.hidden(self.layers());
         let groups: usize = self.columns_of(data)?.groupings.iter().map(|(_, g)| g.len()).sum();
-        let method = match self.chosen_method(data.response().width()) {
+        let method = match chosen.chosen_method(data.response().width()) {
             Method::Collapsed if self.method.is_none() && groups > MOST_UNITS => Method::Nuts,
             method => method,
         };
@@ -527,6 +559,28 @@ impl Recipe {
                 }
             },
         }
+    }
+
+    /// The recipe for rows that have weights, or have none.
+    ///
+    /// # Errors
+    /// If a column of weights is named, and the rows have none.
+    pub(super) fn for_rows(self, data: &Dataset) -> Result<Self, Error> {
+        let is_weighted = data.weights().is_some();
+        match self.reader.weights_column() {
+            Some(column) if !is_weighted => {
+                let found = format!("column `{column}`, and the data have no weights");
+                let allowed = "given to the data by `Dataset::with_weights`";
+                Err(Error::argument("row weights", found, allowed).of(Setting::RowWeights))
+            }
+            _ => Ok(Self { is_weighted, ..self }),
+        }
+    }
+
+    /// The name of the column of weights in `data.csv`, if the rows have weights.
+    pub(super) fn weights_column(&self, data: &Dataset) -> Option<String> {
+        let column = self.reader.weights_column().unwrap_or("weight");
+        data.weights().map(|_| column.into())
     }
 
     /// The rows for training and the rows for validation, if there are any.
@@ -627,6 +681,7 @@ impl Recipe {
         train: &Dataset,
     ) -> Result<AnyLikelihood, Error> {
         let censored = Censored::of(family);
+        let train = train.counted();
         let Some((lower, upper)) = train.response().bounds() else {
             return Ok(AnyLikelihood::Censored(censored)); // which says what it expects
         };
@@ -645,7 +700,9 @@ impl Recipe {
             ));
         }
         let (lower, upper) = (lower.to_vec(), upper.to_vec());
-        let Some((centre, spread)) = censored.fitted_units(&lower, &upper) else {
+        let weights = train.weights().map(|w| w.to_vec());
+        let units = censored.fitted_units(&lower, &upper, weights.as_deref());
+        let Some((centre, spread)) = units else {
             return Err(nothing("the same time in every row"));
         };
         Ok(AnyLikelihood::Censored(censored.in_units(centre, spread)?)) //~ units-of-times
@@ -732,11 +789,12 @@ impl Recipe {
     /// response is not a count.
     fn log_mean_rate(&self, train: &Dataset) -> Option<f64> {
         let counts = train.response().counts()?;
+        let offset = || train.x().column(train.n_features() - 1).mapv(crate::portable::exp);
         let exposure = match self.reader.offset() {
-            Some(_) => train.x().column(train.n_features() - 1).mapv(crate::portable::exp).sum(),
-            None => counts.nrows() as f64,
+            Some(_) => summed(offset().view().insert_axis(Axis(1)), train.weights()),
+            None => train.total_weight(),
         };
-        Some(ln((counts.sum() + 0.5) / exposure)) //~ mean-count
+        Some(ln((summed(counts.view(), train.weights()) + 0.5) / exposure)) //~ mean-count
     }
 
     /// The likelihood, and the number of outputs of the network: of means, if the noise is by row.
@@ -949,7 +1007,8 @@ impl Recipe {
         match train.response() {
             Response::Counts(_) => self.log_mean_rate(train).map(|mean| (mean, 1.0)),
             Response::Real(y) if self.has_shares() => {
-                let mean = y.mean()?;
+                let values = train.total_weight() * y.ncols() as f64;
+                let mean = summed(y.view(), train.weights()) / values;
                 Some((ln(mean) - ln_1p(-mean), 1.0)) //~ share-bias
             }
             Response::Classes { names, .. } if self.is_ordinal() => {
@@ -1037,9 +1096,16 @@ impl Recipe {
     /// so many columns of a response.
     pub(super) fn can_collapse(&self, columns: usize) -> bool {
         let is_real = self.task == Task::Regression && !self.has_shares();
-        let is_known = self.has_one_variance() || (is_real && columns == 1);
+        //~ weighted-columns
+        let several = self.has_one_variance() && !self.is_weighted();
+        let is_known = several || (is_real && columns == 1);
         let has_groups = !self.reader.groupings().is_empty();
         is_known && self.layers().last().map_or(has_groups, |units| *units <= MOST_UNITS)
+    }
+
+    /// Whether rows have weights, as far as is known: of a recipe before its rows, whether a column of them is named.
+    fn is_weighted(&self) -> bool {
+        self.is_weighted || self.reader.weights_column().is_some()
     }
 
     /// Whether anything of a network is left where the output layer is integrated out: hidden layers, a model of
@@ -1215,6 +1281,15 @@ impl Recipe {
             sampler = sampler.on_progress(progress_report());
         }
         sampler.run()
+    }
+}
+
+/// The sum of all values of rows, each as many times as the weight of its row says.
+fn summed(values: ArrayView2<f64>, weights: Option<ArrayView1<f64>>) -> f64 {
+    match weights {
+        None => values.sum(),
+        //~ weighted-centre
+        Some(w) => values.rows().into_iter().zip(w).map(|(row, w)| w * row.sum()).sum(),
     }
 }
 

@@ -8,13 +8,14 @@ use super::saved::{DATA, Saved};
 use crate::Error;
 use crate::data::{Dataset, Response, guarded, unguarded};
 
-/// The rows as text: features, then the response; numbers are read back as the same bits. Names that a
-/// spreadsheet would take for formulas are guarded.
-pub(super) fn to_csv(data: &Dataset) -> Result<Vec<u8>, Error> {
+/// The rows as text: features, then the response, then the weights of rows, if there are any, in a column of the name
+/// `weights`; numbers are read back as the same bits. Names that a spreadsheet would take for formulas are guarded.
+pub(super) fn to_csv(data: &Dataset, weights: Option<String>) -> Result<Vec<u8>, Error> {
     let failed = |e: csv::Error| Error::argument(DATA, e, "writable");
     let mut csv = csv::Writer::from_writer(Vec::new());
     let until = until(data.response_names(), data.response().bounds().is_some());
-    let names = data.feature_names().iter().chain(data.response_names()).chain(&until);
+    let names = data.feature_names().iter().chain(data.response_names());
+    let names = names.chain(&until).chain(&weights);
     csv.write_record(names.map(|name| guarded(name).into_owned())).map_err(failed)?;
     for (i, row) in data.x().rows().into_iter().enumerate() {
         let mut record: Vec<String> = row.iter().map(f64::to_string).collect(); //~ saved-digits
@@ -27,6 +28,7 @@ pub(super) fn to_csv(data: &Dataset) -> Result<Vec<u8>, Error> {
                 record.extend([lower[i], upper[i]].map(|y| y.to_string()));
             }
         }
+        record.extend(data.weights().map(|w| w[i].to_string())); //~ saved-weights
         csv.write_record(&record).map_err(failed)?;
     }
     csv.into_inner().map_err(|e| Error::argument(DATA, e, "writable"))
@@ -45,7 +47,8 @@ pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
     // without it.
     let without_mark = |name: &str| name.trim_start_matches('\u{FEFF}').to_string();
     let until = until(&saved.response_names, saved.is_of_times());
-    let names = saved.feature_names.iter().chain(&saved.response_names).chain(&until);
+    let names = saved.feature_names.iter().chain(&saved.response_names);
+    let names = names.chain(&until).chain(&saved.weights);
     // Folders of earlier versions have unguarded names that a spreadsheet takes for formulas.
     let is_name = |(cell, name): (&str, &String)| {
         let [cell, name] = [cell, name].map(without_mark);
@@ -55,7 +58,9 @@ pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
         return Err("its columns are not those that `fit.json` names".into());
     }
     let width = saved.feature_names.len();
+    let weight = saved.weights.as_ref().map(|_| header.len() - 1);
     let (mut x, mut y, mut classes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut weights = Vec::new();
     let numbers = saved.class_names.as_ref().map(|names| -> HashMap<&str, usize> {
         names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect()
     });
@@ -68,7 +73,11 @@ pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
                 continue;
             }
             let number = cell.parse().map_err(|_| format!("`{cell}` is not a number"))?;
-            if j < width { x.push(number) } else { y.push(number) }
+            match j {
+                _ if Some(j) == weight => weights.push(number),
+                _ if j < width => x.push(number),
+                _ => y.push(number),
+            }
         }
     }
     let array = |values: Vec<f64>, columns: usize| {
@@ -86,5 +95,10 @@ pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
         None => Response::Real(array(y, saved.response_names.len())?),
     };
     let names = (saved.feature_names.clone(), saved.response_names.clone());
-    Dataset::checked(array(x, width)?, response, names.0, names.1).map_err(|e| e.to_string())
+    let data = Dataset::checked(array(x, width)?, response, names.0, names.1);
+    let data = match saved.weights {
+        Some(_) => data.and_then(|data| data.with_weights(weights)),
+        None => data,
+    };
+    data.map_err(|e| e.to_string())
 }

@@ -9,7 +9,7 @@ use super::folder::{
     rebuilt, tidy, with_advice, write_data, write_json,
 };
 use super::saved::{DATA, FIT, Read, Saved, draws, other_fit, problem, read};
-use super::{Fit, Parts, parts, rows};
+use super::{Fit, Parts, parts};
 use crate::Error;
 use crate::message::Advice;
 
@@ -38,7 +38,7 @@ struct Wanted<'r> {
 
 /// Runs a fit in `folder`, goes on with it, or loads it.
 pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
-    let data = rows::to_csv(&parts.data)?;
+    let data = parts.to_csv()?;
     let saved = Saved::of(&parts, &data, None)?;
     let wanted = Wanted { folder, parts, data, saved };
     // The folder is read first, so that a finished fit loads also where nothing can be written.

@@ -43,6 +43,9 @@ pub(super) struct Saved {
     pub feature_names: Vec<String>,
     pub response_names: Vec<String>,
     pub class_names: Option<Vec<String>>,
+    /// The column of the weights of rows, which is the last one of `data.csv`, if rows have weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
     /// The CRC-32 of `data.csv`.
     pub data_crc32: u32,
     /// The CRC-32 of `verdict.txt`, of a fit that is finished.
@@ -83,6 +86,7 @@ impl Saved {
             feature_names: parts.data.feature_names().to_vec(),
             response_names: parts.data.response_names().to_vec(),
             class_names: names.map(<[String]>::to_vec),
+            weights: parts.recipe.weights_column(&parts.data),
             data_crc32: crc32fast::hash(data),
             verdict_crc32: verdict.map(|(text, _)| crc32fast::hash(text.as_bytes())),
             draws_crc32: verdict.map(|(_, draws)| draws),

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use super::Fit;
 use super::folder::{DRAWS, VERDICT, check_entries, checksum_of, verdict};
 use super::saved::{DATA, FIT, Saved};
-use super::{Fit, rows};
 use crate::Error;
 
 /// Writes the files that [`Fit::save`] writes, without flushing any of them to the disk.
@@ -16,7 +16,7 @@ pub(super) fn save(folder: &Path, fit: &Fit) -> Result<(), Error> {
         let path = folder.join(name);
         fs::write(&path, bytes).map_err(|e| Error::io(path, e))
     };
-    let data = rows::to_csv(&fit.parts.data)?;
+    let data = fit.parts.to_csv()?;
     write(DATA, &data)?;
     let verdict = verdict(fit);
     write(VERDICT, verdict.as_bytes())?;

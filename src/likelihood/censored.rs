@@ -218,18 +218,25 @@ impl Censored {
     /// bounds, keeps the maximum finite where few rows say anything. In (mu / sigma, 1 / sigma) the log likelihood is
     /// concave (Olsen 1978, doi:10.2307/1913082), so Newton's method with halved steps finds its maximum. `None` if
     /// all finite bounds are equal.
-    pub(crate) fn fitted_units(&self, lower: &[f64], upper: &[f64]) -> Option<(f64, f64)> {
+    pub(crate) fn fitted_units(
+        &self,
+        lower: &[f64],
+        upper: &[f64],
+        weights: Option<&[f64]>,
+    ) -> Option<(f64, f64)> {
+        let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
         let plain = Self { centre: 0.0, spread: 1.0, ..*self };
         let rows: Vec<_> = lower.iter().zip(upper).map(|(l, u)| plain.bounds(*l, *u)).collect();
         let ends = || {
-            rows.iter().flat_map(|[a, b, width, _]| {
-                let both = [*a, *b];
-                both.into_iter().take(if *width == 0.0 { 1 } else { 2 }).filter(|y| y.is_finite())
+            rows.iter().enumerate().flat_map(|(i, [a, b, width, _])| {
+                let both = [(weight(i), *a), (weight(i), *b)];
+                let ends = if *width == 0.0 { 1 } else { 2 };
+                both.into_iter().take(ends).filter(|(_, y)| y.is_finite())
             })
         };
-        let n = ends().count() as f64;
-        let mean = ends().sum::<f64>() / n;
-        let sd = (ends().map(|y| (y - mean) * (y - mean)).sum::<f64>() / n).sqrt();
+        let n: f64 = ends().map(|(w, _)| w).sum();
+        let mean = ends().map(|(w, y)| w * y).sum::<f64>() / n;
+        let sd = (ends().map(|(w, y)| w * (y - mean) * (y - mean)).sum::<f64>() / n).sqrt();
         if !(sd > 0.0 && sd.is_finite() && ORDINARY.contains(&sd)) {
             return None;
         }
@@ -238,8 +245,9 @@ impl Censored {
             rows.iter().map(|[a, b, w, _]| [(a - mean) / sd, (b - mean) / sd, w / sd]).collect();
         let at = |alpha: f64, theta: f64| {
             let mut sum = Olsen::default();
-            for [a, b, width] in &scaled {
-                sum.add(1.0, [*a, *b, *width], alpha, theta);
+            for (i, [a, b, width]) in scaled.iter().enumerate() {
+                //~ weighted-units
+                sum.add(weight(i), [*a, *b, *width], alpha, theta);
             }
             for end in [-1.0, 1.0] {
                 sum.add(0.5, [end, end, 0.0], alpha, theta);

@@ -73,7 +73,7 @@ impl Likelihood for Poisson {
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
             let of_row = less_rate(weighted(y[i], eta[i]) - log_factorial[i], *d); //~ poisson-density
             ell += weighted(weights[i], of_row);
-            *d = weighted(weights[i], y[i] - *d);
+            *d = weighted(weights[i], y[i] - *d); //~ poisson-weights
         }
         ell
     }

@@ -66,6 +66,8 @@ settings! {
     DropMissing = "drop_missing_rows",
     /// The column of the exposure of counts.
     Exposure = "exposure",
+    /// The column of the weights of rows.
+    RowWeights = "row_weights",
     /// The columns of the group that a row belongs to.
     Group = "group",
     /// The column that says whether the event of a time happened.
@@ -154,6 +156,7 @@ impl Vocabulary for InRust {
             (Setting::Missing, _) => "CsvReader::missing",
             (Setting::DropMissing, _) => "CsvReader::drop_missing_rows",
             (Setting::Exposure, _) => "CsvReader::exposure",
+            (Setting::RowWeights, _) => "CsvReader::row_weights",
             (Setting::Group, _) => "CsvReader::group",
             (Setting::Task, Some("survival")) => "CsvReader::survival",
             (Setting::Event, _) => "CsvReader::event",
@@ -248,6 +251,7 @@ impl Vocabulary for Plain {
             | Setting::Missing
             | Setting::DropMissing
             | Setting::Exposure
+            | Setting::RowWeights
             | Setting::Group
             | Setting::Event
             | Setting::Until

@@ -12,6 +12,7 @@ use super::predictions::Predictions;
 use super::regression::{Interval, crps_sorted, mean_of_cells};
 use crate::Error;
 use crate::data::{Response, mean_by};
+use crate::message::number;
 
 /// One score of predictions: of the posterior, and of its single draws.
 ///
@@ -58,6 +59,9 @@ pub struct Scores {
     pub scores: Vec<Score>,
     /// The number of rows predicted.
     pub rows: usize,
+    /// The sum of the weights of the rows; `None` if they have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
 }
 
 impl Scores {
@@ -88,6 +92,9 @@ impl fmt::Display for Scores {
                 }
             }
             writeln!(f)?;
+        }
+        if let Some(weight) = self.weight {
+            writeln!(f, "by the weights of the rows, whose sum is {}", number(weight))?;
         }
         Ok(())
     }
@@ -126,7 +133,7 @@ impl Predictions {
             Response::Counts(y) if y.ncols() == 1 => scores.extend(predictive_scores(self, y)?),
             Response::Counts(_) | Response::Classes { .. } => {}
             Response::Censored { lower, upper } => {
-                let found = self.survival()?.scores(lower.view(), upper.view())?;
+                let found = self.survival()?.scores(lower.view(), upper.view(), weights)?;
                 let only = |(name, value)| with_spread(name, value, Vec::new());
                 scores.extend(found.into_iter().map(only));
             }
@@ -141,7 +148,7 @@ impl Predictions {
         let each: Vec<f64> = densities.rows().into_iter().map(of_draw).collect();
         let averaged = mean_by(weights, (0..rows).map(|i| log_mean_exp(densities.column(i))));
         scores.push(with_spread("log_predictive_density", averaged, each));
-        Ok(Scores { scores, rows })
+        Ok(Scores { scores, rows, weight: weights.map(|w| w.sum()) })
     }
 }
 

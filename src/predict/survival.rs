@@ -250,11 +250,13 @@ impl Survival<'_> {
         time(0.5 * low + 0.5 * high)
     }
 
-    /// Concordance and integrated Brier score of the rows with these bounds, if each is observed or right-censored.
+    /// Concordance and integrated Brier score of the rows with these bounds, if each is observed or right-censored; by
+    /// the weights of rows, if there are any.
     pub(super) fn scores(
         &self,
         lower: ArrayView1<f64>,
         upper: ArrayView1<f64>,
+        weights: Option<ArrayView1<f64>>,
     ) -> Result<Vec<(&'static str, f64)>, Error> {
         let is_plain = |(l, u): (&f64, &f64)| l == u || (*u == f64::INFINITY && l.is_finite());
         if !lower.iter().zip(upper).all(is_plain) {
@@ -262,8 +264,9 @@ impl Survival<'_> {
         }
         let event: Vec<bool> = lower.iter().zip(upper).map(|(l, u)| l == u).collect();
         let medians = self.predictive_medians();
-        let c = concordance(medians.view(), lower, &event)?;
-        let brier = integrated_brier(lower, &event, |time| self.predictive(time))?;
+        let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
+        let c = concordance_by(medians.view(), lower, &event, weight)?;
+        let brier = integrated_brier_by(lower, &event, weight, |time| self.predictive(time))?;
         Ok(vec![("concordance", c), ("integrated_brier", brier)])
     }
 }
@@ -300,6 +303,16 @@ pub fn concordance(
     time: ArrayView1<f64>,
     event: &[bool],
 ) -> Result<f64, Error> {
+    concordance_by(predicted, time, event, |_| 1.0)
+}
+
+/// [`concordance`] of rows with weights: a pair of rows of weights w and v stands for w v pairs.
+fn concordance_by(
+    predicted: ArrayView1<f64>,
+    time: ArrayView1<f64>,
+    event: &[bool],
+    weight: impl Fn(usize) -> f64 + Sync,
+) -> Result<f64, Error> {
     check_events(time, event)?;
     if predicted.len() != time.len() {
         return Err(Error::shape("predicted times", predicted.len(), time.len()));
@@ -311,14 +324,16 @@ pub fn concordance(
             if !(time[i] < time[j] || (time[i] == time[j] && !event[j])) {
                 continue;
             }
-            pairs += 1.0;
-            right += match predicted[i].partial_cmp(&predicted[j]) {
-                Some(std::cmp::Ordering::Less) => 1.0,
-                Some(std::cmp::Ordering::Equal) => 0.5, //~ tied-predictions
-                _ => 0.0,
-            };
+            pairs += weight(j);
+            //~ weighted-pairs
+            right += weight(j)
+                * match predicted[i].partial_cmp(&predicted[j]) {
+                    Some(std::cmp::Ordering::Less) => 1.0,
+                    Some(std::cmp::Ordering::Equal) => 0.5, //~ tied-predictions
+                    _ => 0.0,
+                };
         }
-        (pairs, right)
+        (weight(i) * pairs, weight(i) * right)
     };
     let each: Vec<(f64, f64)> = (0..n).into_par_iter().map(of_row).collect();
     let (pairs, right) = each.iter().fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
@@ -350,16 +365,27 @@ pub fn integrated_brier(
     event: &[bool],
     survival: impl Fn(f64) -> Array1<f64>,
 ) -> Result<f64, Error> {
+    integrated_brier_by(time, event, |_| 1.0, survival)
+}
+
+/// [`integrated_brier`] of rows with weights, in the means and in the Kaplan-Meier estimate.
+fn integrated_brier_by(
+    time: ArrayView1<f64>,
+    event: &[bool],
+    weight: impl Fn(usize) -> f64,
+    survival: impl Fn(f64) -> Array1<f64>,
+) -> Result<f64, Error> {
     check_events(time, event)?;
-    let with_event = || time.iter().zip(event).filter(|(_, event)| **event).map(|(time, _)| *time);
+    let counts = |i: &usize| event[*i] && weight(*i) > 0.0;
+    let with_event = || (0..time.len()).filter(counts).map(|i| time[i]);
     let (first, last) = with_event()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), time| (a.min(time), b.max(time)));
     if first >= last {
         return Ok(f64::NAN);
     }
-    let censoring = KaplanMeier::of_censoring(time, event);
-    let weights: Vec<f64> = time.iter().map(|time| 1.0 / censoring.before(*time)).collect();
-    let (mut sum, n) = (0.0, time.len() as f64);
+    let censoring = KaplanMeier::of_censoring(time, event, &weight);
+    let of_censoring: Vec<f64> = time.iter().map(|time| 1.0 / censoring.before(*time)).collect();
+    let (mut sum, n) = (0.0, (0..time.len()).map(&weight).sum::<f64>());
     for k in 0..GRID {
         let share = k as f64 / (GRID - 1) as f64;
         let t = if k == GRID - 1 { last } else { first + share * (last - first) };
@@ -369,14 +395,19 @@ pub fn integrated_brier(
         }
         let mut score = 0.0;
         for (i, time) in time.iter().enumerate() {
-            score += match (*time > t, event[i]) {
-                (true, _) => (1.0 - s[i]) * (1.0 - s[i]) * later,
-                (false, true) => s[i] * s[i] * weights[i], //~ censoring-weights
-                (false, false) => 0.0,
-            };
+            // Rows that count for nothing may lie beyond the last time of the estimate, where it is 0.
+            if weight(i) == 0.0 {
+                continue;
+            }
+            score += weight(i)
+                * match (*time > t, event[i]) {
+                    (true, _) => (1.0 - s[i]) * (1.0 - s[i]) * later,
+                    (false, true) => s[i] * s[i] * of_censoring[i], //~ censoring-weights
+                    (false, false) => 0.0,
+                };
         }
-        let weight = if k == 0 || k == GRID - 1 { 0.5 } else { 1.0 };
-        sum += weight * score / n;
+        let end = if k == 0 || k == GRID - 1 { 0.5 } else { 1.0 };
+        sum += end * score / n;
     }
     Ok(sum / (GRID - 1) as f64)
 }
@@ -389,18 +420,24 @@ struct KaplanMeier {
 
 impl KaplanMeier {
     /// Of the time to censoring. Where both happen at one time, events come first.
-    fn of_censoring(time: ArrayView1<f64>, event: &[bool]) -> Self {
-        let mut order: Vec<usize> = (0..time.len()).collect();
+    fn of_censoring(time: ArrayView1<f64>, event: &[bool], weight: impl Fn(usize) -> f64) -> Self {
+        let mut order: Vec<usize> = (0..time.len()).filter(|i| weight(*i) > 0.0).collect();
         order.sort_by(|i, j| time[*i].total_cmp(&time[*j]));
+        // The weight of each row and of all after it: exactly 0 after the last one.
+        let mut later = vec![0.0; order.len() + 1];
+        for (at, row) in order.iter().enumerate().rev() {
+            later[at] = later[at + 1] + weight(*row);
+        }
         let (mut times, mut values, mut value) = (Vec::new(), Vec::new(), 1.0);
         let mut at = 0;
         while at < order.len() {
             let t = time[order[at]];
             let tied = order[at..].iter().take_while(|i| time[**i] == t).count();
-            let events = order[at..at + tied].iter().filter(|i| event[**i]).count();
-            let at_risk = order.len() - at - events;
-            if tied > events {
-                value *= 1.0 - (tied - events) as f64 / at_risk as f64;
+            let at_t = order[at..at + tied].iter();
+            let censored: f64 = at_t.filter(|i| !event[**i]).map(|i| weight(*i)).sum();
+            if censored > 0.0 {
+                //~ weighted-at-risk
+                value *= 1.0 - censored / (censored + later[at + tied]);
                 times.push(t);
                 values.push(value);
             }

@@ -450,7 +450,6 @@ fn weights_that_are_none_are_refused_and_extreme_ones_are_right() {
     let density = a.log_density(&q, &mut a.workspace());
     assert!(density.total().is_finite());
     assert_eq!(density, b.log_density(&q, &mut b.workspace()));
-    refused!(Fit::regression("y1").fit(&data), Argument { name: "weights of rows" });
     let one = data.select_features(["x1"]).unwrap();
     refused!(WideLimit::new(&one), Argument { name: "weights of rows" });
     // Weights stay with their rows.

@@ -22,6 +22,7 @@ mod minibatch;
 mod nuts;
 mod power_posteriors;
 mod power_posteriors_runs;
+mod row_weights;
 mod smmala;
 mod surrogates;
 mod truncated;

@@ -29,6 +29,7 @@ mod fit_results;
 mod fit_survival;
 mod fit_tables;
 mod fit_transforms;
+mod fit_weights;
 mod fixtures;
 mod interrupted;
 mod job_arrays;

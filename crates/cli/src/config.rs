@@ -87,6 +87,10 @@ pub struct TableSettings {
     /// the rate, and the column is no feature
     #[arg(long, value_name = "COLUMN")]
     pub exposure: Option<String>,
+    /// The column of the weights of rows, numbers from 0 on: a row of weight w counts as w rows that are equal to it,
+    /// and the column is no feature. (The prior of the network's weights is `--weights`)
+    #[arg(long, value_name = "COLUMN")]
+    pub row_weights: Option<String>,
     /// The columns of the group that a row belongs to, such as a school: each group has an intercept, and the
     /// column is no feature
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', allow_hyphen_values = true)]
@@ -224,6 +228,7 @@ impl Config {
                 drop_missing: Some(false),
                 impute: None,
                 exposure: None,
+                row_weights: None,
                 group: None,
                 event: None,
                 until: None,
@@ -511,8 +516,8 @@ impl Config {
         // A name that is not there is looked for by the reader, which lists all that are.
         let unknown = features.iter().filter(|name| !names.contains(name)).cloned();
         let is_other = |name: &&&String| {
-            let TableSettings { exposure, event, until, group, .. } = &self.table;
-            let mut others = [exposure, event, until].into_iter().flatten();
+            let TableSettings { exposure, row_weights, event, until, group, .. } = &self.table;
+            let mut others = [exposure, row_weights, event, until].into_iter().flatten();
             let has_role = others.any(|role| role == **name)
                 || group.as_ref().is_some_and(|group| group.contains(**name));
             !features.contains(name) && !target.contains(name) && !has_role
@@ -576,6 +581,9 @@ impl TableSettings {
         }
         if let Some(column) = &self.exposure {
             reader = reader.exposure(column);
+        }
+        if let Some(column) = &self.row_weights {
+            reader = reader.row_weights(column);
         }
         if let Some(groups) = &self.group {
             reader = groups.iter().fold(reader, CsvReader::group);

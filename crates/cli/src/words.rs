@@ -21,6 +21,7 @@ impl Vocabulary for Flags {
             Setting::Missing => "missing",
             Setting::DropMissing => "drop-missing",
             Setting::Exposure => "exposure",
+            Setting::RowWeights => "row-weights",
             Setting::Group => "group",
             Setting::Event => "event",
             Setting::Until => "until",

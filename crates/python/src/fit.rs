@@ -24,13 +24,14 @@ pub struct Fit(Fitted);
 #[pymethods]
 impl Fit {
     /// Fits real responses or counts `y` `[row, output]`. `columns` are the columns of the table
-    /// that `x` was made of.
+    /// that `x` was made of, `weights` the weights of rows, if there are any.
     #[staticmethod]
     fn numbers(
         py: Python<'_>,
         counts: bool,
         x: PyReadonlyArray2<'_, f64>,
         y: PyReadonlyArray2<'_, f64>,
+        weights: Option<Vec<f64>>,
         columns: Vec<Column>,
         response_names: Vec<String>,
         settings: Settings,
@@ -38,7 +39,8 @@ impl Fit {
         let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
         let data = if counts { Dataset::counts(x, y) } else { Dataset::regression(x, y) };
         let task = if counts { Task::Counts } else { Task::Regression };
-        let data = data.and_then(|data| data.with_response_names(&response_names));
+        let data =
+            weighted(data, weights).and_then(|data| data.with_response_names(&response_names));
         run(py, task, data, columns, &settings)
     }
 
@@ -48,13 +50,15 @@ impl Fit {
         py: Python<'_>,
         x: PyReadonlyArray2<'_, f64>,
         classes: Vec<usize>,
+        weights: Option<Vec<f64>>,
         class_names: Vec<String>,
         columns: Vec<Column>,
         response_names: Vec<String>,
         settings: Settings,
     ) -> PyResult<Self> {
         let data = Dataset::classification(x.as_array().to_owned(), classes, class_names);
-        let data = data.and_then(|data| data.with_response_names(&response_names));
+        let data =
+            weighted(data, weights).and_then(|data| data.with_response_names(&response_names));
         run(py, Task::Classification, data, columns, &settings)
     }
 
@@ -65,12 +69,14 @@ impl Fit {
         x: PyReadonlyArray2<'_, f64>,
         lower: Vec<f64>,
         upper: Vec<f64>,
+        weights: Option<Vec<f64>>,
         columns: Vec<Column>,
         response_names: Vec<String>,
         settings: Settings,
     ) -> PyResult<Self> {
         let data = Dataset::censored(x.as_array().to_owned(), lower.into(), upper.into());
-        let data = data.and_then(|data| data.with_response_names(&response_names));
+        let data =
+            weighted(data, weights).and_then(|data| data.with_response_names(&response_names));
         run(py, Task::Survival, data, columns, &settings)
     }
 
@@ -121,6 +127,7 @@ impl Fit {
         py: Python<'_>,
         x: PyReadonlyArray2<'_, f64>,
         y: PyReadonlyArray2<'_, f64>,
+        weights: Option<Vec<f64>>,
         threads: usize,
     ) -> PyResult<Vec<(String, f64)>> {
         let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
@@ -128,7 +135,7 @@ impl Fit {
             Response::Counts(_) => Dataset::counts(x, y),
             _ => Dataset::regression(x, y),
         };
-        self.scores(py, data, threads)
+        self.scores(py, weighted(data, weights), threads)
     }
 
     /// The name and value of each score of times.
@@ -138,10 +145,11 @@ impl Fit {
         x: PyReadonlyArray2<'_, f64>,
         lower: Vec<f64>,
         upper: Vec<f64>,
+        weights: Option<Vec<f64>>,
         threads: usize,
     ) -> PyResult<Vec<(String, f64)>> {
         let data = Dataset::censored(x.as_array().to_owned(), lower.into(), upper.into());
-        self.scores(py, data, threads)
+        self.scores(py, weighted(data, weights), threads)
     }
 
     /// The predictive medians of times, one column; then, if a level is given, the lower and the upper ends of
@@ -181,11 +189,12 @@ impl Fit {
         py: Python<'_>,
         x: PyReadonlyArray2<'_, f64>,
         classes: Vec<usize>,
+        weights: Option<Vec<f64>>,
         threads: usize,
     ) -> PyResult<Vec<(String, f64)>> {
         let names = self.0.data().response().class_names().unwrap_or_default();
         let data = Dataset::classification(x.as_array().to_owned(), classes, names);
-        self.scores(py, data, threads)
+        self.scores(py, weighted(data, weights), threads)
     }
 
     /// The verdict's sentence, whether the run has converged, and all else it says, as JSON.
@@ -259,6 +268,14 @@ impl Fit {
         let data = named(data, own.feature_names(), own.response_names()).map_err(raised)?;
         let scores = on_threads(py, threads, || self.0.scores(&data))?.map_err(raised)?;
         Ok(scores.scores.into_iter().map(|score| (score.name, score.posterior)).collect())
+    }
+}
+
+/// The data with weights of their rows, if there are any.
+fn weighted(data: Result<Dataset, Error>, weights: Option<Vec<f64>>) -> Result<Dataset, Error> {
+    match weights {
+        Some(weights) => data?.with_weights(weights),
+        None => data,
     }
 }
 

@@ -22,6 +22,7 @@ impl Vocabulary for Parameters {
             Setting::Seed => "random_state",
             Setting::Threads => "n_jobs",
             Setting::Exposure => "exposure",
+            Setting::RowWeights => "sample_weight",
             Setting::Group => "group",
             Setting::Folder => "folder",
             // Tables are read, and rows are kept, by others.

@@ -294,11 +294,11 @@ class Recorder:
     """Takes the place of the native fit."""
 
     @staticmethod
-    def numbers(counts, x, y, columns, names, settings):
+    def numbers(counts, x, y, weights, columns, names, settings):
         raise Handed(x, y.ravel(), columns, names, [])
 
     @staticmethod
-    def classes(x, classes, class_names, columns, names, settings):
+    def classes(x, classes, weights, class_names, columns, names, settings):
         raise Handed(x, np.array(classes, dtype=float), columns, names, class_names)
 
 

@@ -11,11 +11,21 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 CHECKED = {"hidden": (8,), "chains": 2, "warmup": 100, "draws": 100, "n_jobs": 1}
 
+# Rows with weights and the same rows written out have one posterior (test_weights.py), but sums
+# that are added up in another order; chains amplify the rounding.
+OF_DRAWS = {
+    "check_sample_weight_equivalence_on_dense_data": "equal up to the Monte Carlo error",
+    "check_sample_weight_equivalence_on_sparse_data": "equal up to the Monte Carlo error",
+}
+
 
 @pytest.mark.filterwarnings(
     "ignore::bnn_mcmc.NotConvergedWarning", "ignore:columns that are constant"
 )
-@parametrize_with_checks([BnnRegressor(**CHECKED), BnnClassifier(**CHECKED)])
+@parametrize_with_checks(
+    [BnnRegressor(**CHECKED), BnnClassifier(**CHECKED)],
+    expected_failed_checks=lambda _: OF_DRAWS,
+)
 def test_sklearn_checks(estimator, check):
     check(estimator)
 

@@ -119,6 +119,7 @@ impl Column {
             }
             (Role::Response(_), _) => return "response".into(),
             (Role::Exposure, _) => return "exposure of the counts".into(),
+            (Role::Weight, _) => return "weights of the rows".into(),
             (Role::Group(_), _) => {
                 return format!("groups: an intercept for each of {levels}, and for a new one");
             }
@@ -213,6 +214,26 @@ pub(super) fn median(values: ArrayView1<f64>) -> f64 {
     0.5 * lower + 0.5 * upper + 0.0 //~ missing-median
 }
 
+/// The median of the numbers that are not NaN, of rows with these weights: half the weight W lies below it and half
+/// above. It is the mean of the smallest number up to which W / 2 or more lies, and of the smallest up to which more
+/// than W / 2 lies, so that with whole weights it is the [`median`] of the rows written out. 0 if there are none.
+pub(super) fn weighted_median(values: ArrayView1<f64>, weights: &[f64]) -> f64 {
+    let rows = values.iter().copied().zip(weights.iter().copied());
+    let mut rows: Vec<(f64, f64)> = rows.filter(|(x, w)| !x.is_nan() && *w > 0.0).collect();
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = 0.5 * rows.iter().map(|(_, w)| w).sum::<f64>(); //~ median-weight
+    let first = |is_enough: &dyn Fn(f64) -> bool| {
+        let mut below = 0.0;
+        let up_to = rows.iter().find(|(_, w)| {
+            below += w;
+            is_enough(below)
+        });
+        // Rounding may leave the sum of all below twice its half.
+        up_to.or(rows.last()).map_or(0.0, |(x, _)| *x)
+    };
+    0.5 * first(&|w| w >= half) + 0.5 * first(&|w| w > half) + 0.0
+}
+
 /// The k-th smallest of the numbers that are not NaN, from 0: by halving the range that it lies in, so that
 /// memory holds no copy of the column.
 fn smallest(values: ArrayView1<f64>, k: usize) -> f64 {
@@ -266,6 +287,22 @@ mod tests {
             }
         }
         assert_eq!(median(Array1::from(vec![f64::NAN]).view()), 0.0);
+        let some = Array1::from(vec![3.0, f64::NAN, 1.0, 2.0, 9.0]);
+        for (weights, expected) in [
+            ([1.0, 5.0, 1.0, 1.0, 0.0], 2.0),
+            ([2.0, 5.0, 1.0, 1.0, 0.0], 2.5),
+            ([0.0, 5.0, 0.0, 0.0, 0.5], 9.0),
+            ([0.3, 5.0, 0.1, 0.1, 0.4], 3.0),
+            ([0.0, 5.0, 0.0, 0.0, 0.0], 0.0),
+        ] {
+            assert_eq!(weighted_median(some.view(), &weights), expected, "{weights:?}");
+        }
+        // Whole weights: rows written out, of which some are the same.
+        let weights: Vec<f64> = (0..500).map(|i| f64::from(i * i % 7)).collect();
+        let values = Array1::from_shape_fn(500, |i| ((i * 7919) % 97) as f64);
+        let each = values.iter().zip(&weights);
+        let long = each.flat_map(|(x, w)| vec![*x; *w as usize]).collect::<Array1<f64>>();
+        assert_eq!(weighted_median(values.view(), &weights), median(long.view()));
         let ties = Array1::from_shape_fn(20_000, |i| f64::from(u8::from(i % 3 == 0)));
         assert_eq!(median(ties.view()), 0.0);
     }

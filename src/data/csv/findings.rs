@@ -293,7 +293,7 @@ impl CsvReader {
         let mut found = Vec::new();
         let mut features: Vec<&ColumnDescription> = Vec::new();
         for (place, column) in table.columns.iter().enumerate() {
-            let others = [&self.exposure, &self.event, &self.until];
+            let others = [&self.exposure, &self.row_weights, &self.event, &self.until];
             if self.ignored.contains(&column.name)
                 || self.groups.contains(&column.name)
                 || others.into_iter().flatten().any(|name| *name == column.name)

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
-use super::column::{Column, Fill, median};
+use super::column::{Column, Fill, median, weighted_median};
 use super::dates::{Search, seconds};
 use super::role::Role;
 use super::table::{Count, Table, is_no_label};
@@ -55,9 +55,12 @@ impl Schema {
             .map(|role| match role {
                 Role::Feature | Role::Group(_) => Some(BTreeSet::new()),
                 Role::Response(_) if reader.task == Task::Classification => Some(BTreeSet::new()),
-                Role::Response(_) | Role::Exposure | Role::Event | Role::Until | Role::Ignored => {
-                    None
-                }
+                Role::Response(_)
+                | Role::Exposure
+                | Role::Weight
+                | Role::Event
+                | Role::Until
+                | Role::Ignored => None,
             })
             .collect();
         let fills: Vec<bool> = roles.iter().map(|role| *role == Role::Feature).collect();
@@ -236,7 +239,10 @@ impl Schema {
             let has_median = column.has_median(encoding);
             if let Some(fill) = column.missing.as_mut().filter(|_| has_median) {
                 let mut x = numbers.x.column_mut(place);
-                fill.value = median(x.view());
+                fill.value = match &numbers.weights {
+                    None => median(x.view()),
+                    Some(weights) => weighted_median(x.view(), weights),
+                };
                 x.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = fill.value);
             } else if let Some(fill) = &mut column.missing {
                 fill.value = 0.0;

@@ -184,6 +184,8 @@ pub struct CsvReader {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     exposure: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    row_weights: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     event: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until: Option<String>,
@@ -217,6 +219,7 @@ impl CsvReader {
             missing: ["", "NA", "N/A", "NaN", "null", "?"].map(String::from).to_vec(),
             drop_missing_rows: false,
             exposure: None,
+            row_weights: None,
             groups: Vec::new(),
             event: None,
             until: None,
@@ -325,6 +328,29 @@ impl CsvReader {
     /// [offset](crate::model::Offset). Rows without it are left out.
     pub fn exposure(self, column: impl Into<String>) -> Self {
         Self { exposure: Some(column.into()), ..self }
+    }
+
+    /// The column of the weights of rows: a row of weight w stands for w rows that are equal to it
+    /// ([`Dataset::with_weights`]), finite numbers from 0 on, not all 0. It is no feature. A cell without a weight is an
+    /// error, unless [rows with missing values are left out](Self::drop_missing_rows). Medians that stand in for missing
+    /// values are weighted. A later file with a header may lack the column, and has no weights then; one without a
+    /// header has all columns, or neither the response nor the weights.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::CsvReader;
+    /// let reader = CsvReader::regression("rings").row_weights("shells");
+    /// let data = reader.read("length,shells,rings\n0.4,3,15\n0.5,1,7\n".as_bytes())?.dataset;
+    /// assert_eq!(data.feature_names(), ["length"]);
+    /// assert_eq!(data.weights().unwrap().to_vec(), [3.0, 1.0]);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn row_weights(self, column: impl Into<String>) -> Self {
+        Self { row_weights: Some(column.into()), ..self }
+    }
+
+    /// The column of the weights of rows, if there is one.
+    pub(crate) fn weights_column(&self) -> Option<&str> {
+        self.row_weights.as_deref()
     }
 
     /// The column that says of each time whether its event happened then (1 or true), or had not happened by then (0 or
@@ -516,6 +542,15 @@ impl CsvReader {
             }
             roles[column] = Role::Exposure;
         }
+        if let Some(name) = &self.row_weights {
+            let column = position(name)?;
+            if roles[column] != Role::Feature {
+                let found = format!("column `{name}`");
+                let allowed = "a column that has no other role and is not ignored";
+                return Err(Error::argument("row weights", found, allowed).of(Setting::RowWeights));
+            }
+            roles[column] = Role::Weight;
+        }
         for (place, name) in self.groups.iter().enumerate() {
             let column = position(name)?;
             if roles[column] != Role::Feature {
@@ -621,6 +656,10 @@ impl fmt::Display for CsvReader {
             None => String::new(),
             Some(column) => format!("; exposure: `{column}`"),
         };
+        let weights = match &self.row_weights {
+            None => String::new(),
+            Some(column) => format!("; weights of rows: `{column}`"),
+        };
         let groups = match self.groups.is_empty() {
             true => String::new(),
             false => format!("; groups: {}", listed(&self.groups)),
@@ -655,7 +694,7 @@ impl fmt::Display for CsvReader {
         write!(
             f,
             "; header: {header}; cells apart by {apart}; columns left out: {}; columns taken for labels besides \
-             columns of text: {}, {encoding}; missing values, which {ends}: {}{exposure}{groups}{bounds}{classes}{charset}{numbers}{order}; at most {} bytes",
+             columns of text: {}, {encoding}; missing values, which {ends}: {}{exposure}{weights}{groups}{bounds}{classes}{charset}{numbers}{order}; at most {} bytes",
             listed(&self.ignored),
             listed(&self.categorical),
             listed(&self.missing),

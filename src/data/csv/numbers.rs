@@ -11,7 +11,7 @@ use crate::cells::shown;
 use crate::data::dataset::shortened;
 use crate::data::{Dataset, Response, Task};
 use crate::memory;
-use crate::message::Advice;
+use crate::message::{Advice, Setting};
 
 /// The cells of a table as numbers.
 pub(super) struct Numbers {
@@ -25,6 +25,8 @@ pub(super) struct Numbers {
     upper: Vec<f64>,
     /// The class of each row, if the response is classes.
     classes: Vec<usize>,
+    /// The weight of each row, if rows have weights.
+    pub(super) weights: Option<Vec<f64>>,
     /// The line of each row.
     pub(super) lines: Lines,
     /// The lines that were left out.
@@ -114,8 +116,8 @@ impl Schema {
 
     /// Makes the data set.
     pub(super) fn data(&self, table: &Table, numbers: Numbers) -> Result<CsvData, Error> {
-        let Numbers { x, names, response_names, y, upper, classes, lines, dropped, stand_ins } =
-            numbers;
+        let Numbers { x, names, response_names, y, upper, classes, weights, .. } = numbers;
+        let (lines, dropped, stand_ins) = (numbers.lines, numbers.dropped, numbers.stand_ins);
         let response = match self.reader.task {
             Task::Regression => Response::Real(y),
             Task::Counts => Response::Counts(y),
@@ -130,6 +132,12 @@ impl Schema {
         let dataset = Dataset::checked(x, response, names, response_names).map_err(|error| {
             if error.is_data() { error } else { table.problem(error.to_string()) }
         })?;
+        let dataset = match weights {
+            Some(weights) => {
+                dataset.with_weights(weights).map_err(|error| error.of(Setting::RowWeights))?
+            }
+            None => dataset,
+        };
         Ok(CsvData { dataset, schema: self.clone(), lines, dropped, stand_ins })
     }
 
@@ -149,7 +157,12 @@ impl Schema {
             match column.role {
                 Role::Ignored => continue,
                 Role::Response(place) => response_names.push((place, column.name.clone())),
-                Role::Feature | Role::Exposure | Role::Group(_) | Role::Event | Role::Until => {}
+                Role::Feature
+                | Role::Exposure
+                | Role::Weight
+                | Role::Group(_)
+                | Role::Event
+                | Role::Until => {}
             }
             used.push((column, j, column.codes()));
         }
@@ -169,13 +182,16 @@ impl Schema {
         let mut dropped = Vec::with_capacity(count.dropped);
         let mut stand_ins = self.missing(order, count);
         let (mut offset, mut groups) = (None, Groups::of(&self.columns));
+        let mut weights: Option<Vec<f64>> = None;
         let mut upper = Vec::with_capacity(if task == Task::Survival { rows } else { 0 });
         table.each_row(|line, cells| {
             let is_missing = |j: usize| self.reader.is_missing(&cells[j]);
             let is_filled =
                 |column: &Column| column.role == Role::Feature || column.missing.is_some();
-            let drops = |column: &Column| {
-                column.role != Role::Until && (self.reader.drop_missing_rows || !is_filled(column))
+            let drops = |column: &Column| match column.role {
+                Role::Until => false,
+                Role::Weight => self.reader.drop_missing_rows,
+                _ => self.reader.drop_missing_rows || !is_filled(column),
             };
             if count.dropped > 0
                 && used.iter().any(|(column, j, _)| drops(column) && is_missing(*j))
@@ -198,6 +214,11 @@ impl Schema {
                 if role == Role::Until && is_missing(j) {
                     upper.push(f64::INFINITY);
                     continue;
+                }
+                if role == Role::Weight && is_missing(j) {
+                    let problem = format!("no weight (`{}`)", shown(cell));
+                    let advice = [Advice::DropMissing];
+                    return Err(table.cell_problem(line, j, problem).advise(advice));
                 }
                 if count.missing[j] > 0 && is_missing(j) {
                     column.push_missing(encoding, &mut x);
@@ -224,6 +245,7 @@ impl Schema {
                         Role::Event => upper.push(f64::INFINITY),
                         Role::Until => upper.push(value),
                         Role::Exposure => offset = Some(crate::portable::ln(value)),
+                        Role::Weight => weights.get_or_insert_default().push(value), //~ read-weight
                         _ => column.push_number(value, &mut x),
                     }
                     continue;
@@ -264,6 +286,17 @@ impl Schema {
                 .expect("all rows have that many columns")
         };
         let (x, y) = (array(x, width), array(y, outputs));
-        Ok(Numbers { x, names, response_names, y, upper, classes, lines, dropped, stand_ins })
+        Ok(Numbers {
+            x,
+            names,
+            response_names,
+            y,
+            upper,
+            classes,
+            weights,
+            lines,
+            dropped,
+            stand_ins,
+        })
     }
 }

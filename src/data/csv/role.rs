@@ -8,6 +8,8 @@ pub(super) enum Role {
     Feature,
     /// The exposure of a count: its logarithm is the last feature.
     Exposure,
+    /// The number of equal rows that a row stands for.
+    Weight,
     /// The group of a row, in this place among the groupings: indicators of the groups come after the features.
     Group(usize),
     /// Whether the event of a time happened, as 1 and 0.

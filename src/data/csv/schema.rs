@@ -1,5 +1,6 @@
 //! The schema of a training file, and reading other files by it.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
@@ -31,6 +32,8 @@ pub enum Cells {
     Labels(Vec<String>),
     /// The exposure of a count, of which the table has the logarithm as its last feature.
     Exposure,
+    /// The weight of a row: see [`CsvReader::row_weights`].
+    Weight,
     /// The group of a row, one of these: the table has an indicator of each and one of a new group, after
     /// the features.
     Groups(Vec<String>),
@@ -99,7 +102,8 @@ impl Schema {
             let allowed = "classification if, and only if, classes are named";
             return Err(Error::argument("response", found, allowed));
         }
-        let (mut exposure, mut groupings, mut bounds) = (None, Vec::new(), (None, None));
+        let (mut exposure, mut weights) = (None, None);
+        let (mut groupings, mut bounds) = (Vec::new(), (None, None));
         let features = columns.into_iter().map(|(name, cells, missing)| {
             let mut column = Column {
                 name,
@@ -117,6 +121,10 @@ impl Schema {
                 Cells::Exposure => {
                     (column.role, column.missing) = (Role::Exposure, None);
                     exposure = Some(column.name.clone());
+                }
+                Cells::Weight => {
+                    (column.role, column.missing) = (Role::Weight, None);
+                    weights = Some(column.name.clone());
                 }
                 Cells::Groups(groups) => {
                     column.levels = Some(groups);
@@ -149,7 +157,9 @@ impl Schema {
             Some(name) => reader.exposure(name),
             None => reader,
         };
-        let reader = CsvReader { event: bounds.0, until: bounds.1, ..reader };
+        let (event, until) = bounds;
+        let row_weights = weights.or(reader.row_weights.clone());
+        let reader = CsvReader { event, until, row_weights, ..reader };
         let reader = groupings.into_iter().fold(reader, CsvReader::group);
         let mut seen = HashSet::with_capacity(columns.len());
         if let Some(twice) = columns.iter().find(|column| !seen.insert(&column.name)) {
@@ -256,7 +266,8 @@ impl Schema {
     fn read_source(&self, mut source: Source) -> Result<CsvData, Error> {
         let text = self.reader.text(&mut source)?;
         let table = Table::new(&self.reader, &source.name, &text, 2)?;
-        let Places { order, unused, count } = self.places(&table)?;
+        let known = self.without_missing_weights(&table);
+        let Places { order, unused, count } = known.places(&table)?;
         match unused.first() {
             Some(new) => {
                 let problem = format!("column `{}` is not in the training file", shown(new));
@@ -264,7 +275,23 @@ impl Schema {
                 let advice = ["leave it out of this one".into(), Advice::in_rust(rust)];
                 Err(table.problem(problem).advise(advice))
             }
-            None => self.data(&table, self.numbers(&table, &order, &count)?),
+            None => {
+                let read = known.data(&table, known.numbers(&table, &order, &count)?)?;
+                Ok(CsvData { schema: self.clone(), ..read })
+            }
+        }
+    }
+
+    /// The schema for a table with a header, in which the column of weights may be missing.
+    fn without_missing_weights(&self, table: &Table) -> Cow<'_, Self> {
+        let is_there = |column: &Column| table.names.contains(&column.name);
+        let lacks = |column: &Column| column.role == Role::Weight && !is_there(column);
+        match table.has_header() && self.columns.iter().any(lacks) {
+            true => {
+                let columns = self.columns.iter().filter(|c| !lacks(c)).cloned().collect();
+                Cow::Owned(Self { reader: self.reader.clone(), columns })
+            }
+            false => Cow::Borrowed(self),
         }
     }
 
@@ -313,8 +340,10 @@ impl Schema {
     fn read_features_source(&self, mut source: Source) -> Result<Features, Error> {
         let text = self.reader.text(&mut source)?;
         let table = Table::new(&self.reader, &source.name, &text, 1)?;
-        let is_response =
-            |column: &Column| matches!(column.role, Role::Response(_) | Role::Event | Role::Until);
+        // Weights are of scores, and so not needed either.
+        let is_response = |column: &Column| {
+            matches!(column.role, Role::Response(_) | Role::Event | Role::Until | Role::Weight)
+        };
         let mut columns = self.columns.clone();
         if table.has_header() {
             let positions = table.positions();

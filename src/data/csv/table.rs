@@ -8,6 +8,7 @@ use super::{CsvReader, Decimal, Delimiter, Header};
 use crate::Error;
 use crate::cells::{Rows, Separator, decode, shown};
 use crate::data::Task;
+use crate::data::dataset::{NOT_A_WEIGHT, is_weight};
 use crate::error::Row;
 use crate::message::{self, Advice};
 
@@ -177,7 +178,9 @@ impl<'t> Table<'t> {
                 }
                 missing += 1;
                 let (is_feature, fills) = (roles[j] == Role::Feature, fills[j]);
-                let drops_row = (!is_feature && !fills) || reader.drop_missing_rows;
+                // A row without a weight is an error later.
+                let is_needed = !is_feature && !fills && roles[j] != Role::Weight;
+                let drops_row = is_needed || reader.drop_missing_rows;
                 drops |= roles[j] != Role::Until && drops_row;
                 is_refused |= is_feature && !fills && !reader.drop_missing_rows;
                 first.get_or_insert_with(|| (line, j, shown(cell)));
@@ -244,6 +247,7 @@ impl<'t> Table<'t> {
             Ok(value) if role == Role::Exposure && !(value > 0.0 && value.is_finite()) => {
                 "is not an exposure, which is a number above 0"
             }
+            Ok(value) if role == Role::Weight && !is_weight(value) => NOT_A_WEIGHT,
             Ok(value) if role == Role::Until && value == f64::INFINITY => return Ok(value),
             Ok(value) if value.is_finite() => {
                 if !counts || (value >= 0.0 && value.fract() == 0.0) {
@@ -268,7 +272,9 @@ impl<'t> Table<'t> {
                 advice = Some(Advice::Categorical { column, if_labels: true });
                 "is not a number"
             }
-            Err(_) if matches!(role, Role::Exposure | Role::Until) => "is not a number",
+            Err(_) if matches!(role, Role::Exposure | Role::Weight | Role::Until) => {
+                "is not a number"
+            }
             Err(_) => {
                 advice = Some(Advice::ReadClasses);
                 "is not a number"

@@ -62,7 +62,7 @@ impl Dataset {
     }
 
     /// The given rows, which exist.
-    pub(super) fn rows_of(&self, rows: &[usize]) -> Self {
+    pub(crate) fn rows_of(&self, rows: &[usize]) -> Self {
         Self {
             x: self.x.select(Axis(0), rows),
             response: self.response.select(rows),

@@ -250,7 +250,7 @@ impl Uncertainty {
             draws_mean: nan,
             draws_sd: nan,
         };
-        Ok(Scores { scores: scores.map(score).to_vec(), rows: classes.len() })
+        Ok(Scores { scores: scores.map(score).to_vec(), rows: classes.len(), weight: None })
     }
 
     /// The [reliability curve](Reliability) of the predictive mean.

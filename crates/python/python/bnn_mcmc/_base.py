@@ -309,15 +309,20 @@ class Bnn(BaseEstimator):
             groups = xarray.open_groups(path, engine="zarr")
             return xarray.DataTree.from_dict({name: group.load() for name, group in groups.items()})
 
-    def _features_of(self, X: Any, y: Any, **y_checks: Any) -> tuple[Matrix, Any]:
-        """The training rows as numbers, and their response; what the columns are is kept."""
+    def _features_of(
+        self, X: Any, y: Any, sample_weight: Any, **y_checks: Any
+    ) -> tuple[Matrix, Any, Matrix | None]:
+        """The training rows as numbers, their response, and their weights if they have any; what
+        the columns are is kept.
+        """
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2, **y_checks}
         X, others = self._beside(X, learn=True)
         frame = frame_of(X)
         self._encoding = "one_hot"
         if frame is not None:
             validate_data(self, X=frame.to_native(), y=y, skip_check_array=True)
-            self._columns = columns_of(frame)
+            weights = weights_of(sample_weight, frame.shape[0])
+            self._columns = columns_of(frame, weights)
             checked = check_X_y(encoded(frame, self._columns), y, estimator=self, **checks)
         else:
             refuse_other_than_numbers("X", X)
@@ -335,14 +340,16 @@ class Bnn(BaseEstimator):
                 for j in range(self.n_features_in_)
             ]
         numbers, y = cast("tuple[Matrix, Any]", checked)
-        varies = (numbers != numbers[0]).any(axis=0)
+        weights = weights_of(sample_weight, len(numbers))
+        counted = numbers if weights is None else numbers[weights > 0]
+        varies = (counted != counted[0]).any(axis=0)
         if not varies.any():
             raise ValueError("every column of X is constant: there is nothing to learn from")
         if not varies.all():
             names = [name for names in encoded_names(self._columns) for name in names]
             constant = ", ".join(
                 f"`{name}` ({value:g})"
-                for name, value, varied in zip(names, numbers[0], varies, strict=True)
+                for name, value, varied in zip(names, counted[0], varies, strict=True)
                 if not varied
             )
             warnings.warn(
@@ -355,7 +362,7 @@ class Bnn(BaseEstimator):
         used = varies[np.cumsum([0, *widths[:-1]])]
         for column, is_used in zip(self._columns, used, strict=True):
             column["used"] = bool(is_used)
-        return beside(numbers[:, np.repeat(used, widths)], others), y
+        return beside(numbers[:, np.repeat(used, widths)], others), y, weights
 
     def _beside(self, X: Any, *, learn: bool = False) -> tuple[Any, list[Matrix]]:
         """X without groups and exposure, and their columns: indicators, and the log."""
@@ -605,6 +612,36 @@ class Bnn(BaseEstimator):
         path, new = folder / ESTIMATOR, folder / f"{ESTIMATOR}.tmp"
         new.write_text(text + "\n", encoding="utf-8")
         os.replace(new, path)
+
+
+def weights_of(sample_weight: Any, rows: int) -> Matrix | None:
+    """The weight of each row, if rows have weights: one number is the weight of each."""
+    if sample_weight is None:
+        return None
+    refuse_other_than_numbers("sample_weight", sample_weight)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(rows, float(weights))
+    if weights.shape != (rows,):
+        raise ValueError(
+            f"sample_weight has the shape {weights.shape}, but must have the shape ({rows},): a "
+            "weight for each row of X"
+        )
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"sample_weight, row {row}: `{weights[row]:g}` is not a weight, which is a finite "
+            "number from 0 on"
+        )
+    if not weights.any():
+        raise ValueError("sample_weight is 0 for all rows, but must be above 0 for one at least")
+    return weights
+
+
+def listed_weights(weights: Matrix | None) -> list[float] | None:
+    """Weights as the native half takes them."""
+    return None if weights is None else weights.tolist()
 
 
 def refuse_other_than_numbers(name: str, values: Any) -> None:

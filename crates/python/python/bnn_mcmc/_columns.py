@@ -164,8 +164,10 @@ def beside(numbers: Matrix, others: list[Matrix]) -> Matrix:
     return np.ascontiguousarray(np.hstack([numbers, *others]))
 
 
-def columns_of(frame: Frame) -> list[Column]:
-    """What the columns of the training rows are, with the levels that occur."""
+def columns_of(frame: Frame, weights: Matrix | None = None) -> list[Column]:
+    """What the columns of the training rows are, with the levels that occur; medians are by the
+    weights of rows.
+    """
     names = names_of(frame)
     columns: list[Column] = []
     for name, series in zip(names, frame.iter_columns(), strict=True):
@@ -187,11 +189,11 @@ def columns_of(frame: Frame) -> list[Column]:
             times = _times(series, name)
             dates = Dates.of(times, _is_clock(series))
             column["dates"] = dates.text()
-            column["fill"] = (
-                0.0 if _is_clock(series) else _median(dates.encoded(times, math.nan)[:, 0])
-            )
+            years = dates.encoded(times, math.nan)[:, 0]
+            column["fill"] = 0.0 if _is_clock(series) else _median(years, weights)
         elif cells != "labels":
-            column["fill"] = _median(_encoded_numbers(series, {**column, "fill": math.nan})[:, 0])
+            numbers = _encoded_numbers(series, {**column, "fill": math.nan})[:, 0]
+            column["fill"] = _median(numbers, weights)
         columns.append(column)
     return columns
 
@@ -495,13 +497,31 @@ def _encoded_dates(series: Series, column: Column) -> Matrix:
     return Dates.read(column["dates"]).encoded(times, column["fill"])
 
 
-def _median(numbers: Matrix) -> float:
-    """The median of the numbers that are not NaN."""
-    found = np.sort(numbers[~np.isnan(numbers)])
+def _median(numbers: Matrix, weights: Matrix | None = None) -> float:
+    """The median of the numbers that are not NaN; of rows with weights that of rows written out."""
+    known = ~np.isnan(numbers)
+    if weights is not None:
+        return _weighted_median(numbers[known], weights[known])
+    found = np.sort(numbers[known])
     if len(found) == 0:
         return math.nan  # Of a table without rows, which is refused.
     low, high = found[(len(found) - 1) // 2], found[len(found) // 2]
     return float(0.5 * low + 0.5 * high + 0.0)
+
+
+def _weighted_median(numbers: Matrix, weights: Matrix) -> float:
+    """The mean of the smallest number up to which half the weight or more lies, and of the smallest
+    up to which more than half does; 0 if no number has a weight.
+    """
+    numbers, weights = numbers[weights > 0], weights[weights > 0]
+    if len(numbers) == 0:
+        return 0.0
+    order = np.argsort(numbers, kind="stable")
+    found, up_to = numbers[order], np.cumsum(weights[order])
+    half, last = 0.5 * up_to[-1], len(found) - 1
+    low = min(int(np.searchsorted(up_to, half, side="left")), last)
+    high = min(int(np.searchsorted(up_to, half, side="right")), last)
+    return float(0.5 * found[low] + 0.5 * found[high] + 0.0)
 
 
 def _text(value: object) -> str | None:

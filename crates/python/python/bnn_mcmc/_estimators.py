@@ -22,8 +22,10 @@ from ._base import (
     ResponseTransform,
     TimeNoise,
     WeightPrior,
+    listed_weights,
     named_by,
     refuse_other_than_numbers,
+    weights_of,
 )
 from ._columns import (
     MANY_LEVELS,
@@ -49,7 +51,7 @@ class _Numbers(RegressorMixin, Bnn):
     _y_ndim: int
     _y_names: list[str]
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Samples the posterior of the network, given the training rows.
 
         Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in:
@@ -67,6 +69,10 @@ class _Numbers(RegressorMixin, Bnn):
             its own says so. Columns that are constant over all rows are left out, with a warning.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The response, in its own units.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, finite numbers from 0 on: a row of weight w counts as w rows that
+            are equal to it, also in means, standard deviations and medians of columns. They are
+            used as they are: twice the weights are twice the data. None: each row counts once.
 
         Returns
         -------
@@ -76,13 +82,17 @@ class _Numbers(RegressorMixin, Bnn):
         settings = self._settings(self.noise)
         names, y = _names_of_response(y), response_of(y)
         refuse_other_than_numbers("y", y)
-        x, y = self._features_of(X, y, multi_output=not self._counts, y_numeric=True)
+        checks = {"multi_output": not self._counts, "y_numeric": True}
+        x, y, rows = self._features_of(X, y, sample_weight, **checks)
+        weights = listed_weights(rows)
         self._y_ndim = y.ndim
         y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         named = len(names) == y.shape[1]
         self._y_names = self._free(names if named else [f"y{j + 1}" for j in range(y.shape[1])])
         columns, names = self._columns_of_fit(), self._y_names
-        fit = self._sampled(lambda: Fit.numbers(self._counts, x, y, columns, names, settings))
+        fit = self._sampled(
+            lambda: Fit.numbers(self._counts, x, y, weights, columns, names, settings)
+        )
         return self._finish(fit)
 
     @overload
@@ -147,7 +157,7 @@ class _Numbers(RegressorMixin, Bnn):
             arrays = [array[:, 0] for array in arrays]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
-    def scores(self, X: Any, y: Any) -> dict[str, float]:
+    def scores(self, X: Any, y: Any, sample_weight: Any = None) -> dict[str, float]:
         """How good predictions of rows with a known response are.
 
         Parameters
@@ -156,6 +166,8 @@ class _Numbers(RegressorMixin, Bnn):
             The features.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The response.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, as `fit` takes them: scores are then weighted means.
 
         Returns
         -------
@@ -173,7 +185,8 @@ class _Numbers(RegressorMixin, Bnn):
             raise ValueError(
                 f"y has {y.shape[1]} columns, but had {len(self._y_names)} in training"
             )
-        return dict(self._fit.scores_of_numbers(x, y, self._threads()))
+        weights = listed_weights(weights_of(sample_weight, len(x)))
+        return dict(self._fit.scores_of_numbers(x, y, weights, self._threads()))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination R^2 of the mean predictions, as scikit-learn has it.
@@ -191,7 +204,8 @@ class _Numbers(RegressorMixin, Bnn):
         -------
         float
         """
-        return float(super().score(X, response_of(y), sample_weight))
+        y = response_of(y)
+        return float(super().score(X, y, weights_of(sample_weight, len(y))))
 
     def _response_of(self, description: dict[str, Any]) -> dict[str, Any]:
         names = description["response"]
@@ -484,7 +498,7 @@ class BnnSurvival(Bnn):
         )
         self.noise = noise
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Samples the posterior of the network, given the training rows.
 
         Signals end it as they end `BnnRegressor.fit`.
@@ -497,6 +511,8 @@ class BnnSurvival(Bnn):
             As scikit-survival has it, a structured array with one boolean field, whether the event
             happened, and one numeric field, the time. Or the lower and the upper bound of each time
             as two columns: equal where it was observed, with inf where only a lower one is known.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, as `BnnRegressor.fit` takes them.
 
         Returns
         -------
@@ -506,7 +522,7 @@ class BnnSurvival(Bnn):
         settings = self._settings(self.noise)
         lower, upper, names, cells = _bounds_of(y)
         ends = np.where(np.isfinite(lower), lower, upper)
-        x, _ = self._features_of(X, ends, y_numeric=True)
+        x, _, rows = self._features_of(X, ends, sample_weight, y_numeric=True)
         time, companion = self._free([*names])
         self._y_names = [time]
         columns = self._columns_of_fit()
@@ -521,7 +537,15 @@ class BnnSurvival(Bnn):
             }
         )
         fit = self._sampled(
-            lambda: Fit.times(x, lower.tolist(), upper.tolist(), columns, self._y_names, settings)
+            lambda: Fit.times(
+                x,
+                lower.tolist(),
+                upper.tolist(),
+                listed_weights(rows),
+                columns,
+                self._y_names,
+                settings,
+            )
         )
         return self._finish(fit)
 
@@ -591,7 +615,7 @@ class BnnSurvival(Bnn):
         arrays = self._fit.survival(x, times, interval, self._threads())
         return arrays[0] if interval is None else (arrays[0], arrays[1], arrays[2])
 
-    def scores(self, X: Any, y: Any) -> dict[str, float]:
+    def scores(self, X: Any, y: Any, sample_weight: Any = None) -> dict[str, float]:
         """How good predictions of rows with a known response are.
 
         Parameters
@@ -600,6 +624,8 @@ class BnnSurvival(Bnn):
             The features.
         y : structured array of shape (n_samples,), or array of shape (n_samples, 2)
             The response, as `fit` takes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, as `fit` takes them: scores are then weighted means.
 
         Returns
         -------
@@ -611,10 +637,11 @@ class BnnSurvival(Bnn):
         x = self._new_rows(X)
         lower, upper, *_ = _bounds_of(y)
         check_consistent_length(x, lower)
-        threads = self._threads()
-        return dict(self._fit.scores_of_times(x, lower.tolist(), upper.tolist(), threads))
+        weights = listed_weights(weights_of(sample_weight, len(x)))
+        bounds = lower.tolist(), upper.tolist()
+        return dict(self._fit.scores_of_times(x, *bounds, weights, self._threads()))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Harrell's concordance of the predicted medians.
 
         Parameters
@@ -623,12 +650,14 @@ class BnnSurvival(Bnn):
             The features.
         y : structured array of shape (n_samples,), or array of shape (n_samples, 2)
             The response, as `fit` takes it; each time is observed or right-censored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
 
         Returns
         -------
         float
         """
-        scores = self.scores(X, y)
+        scores = self.scores(X, y, sample_weight)
         if "concordance" not in scores:
             raise ValueError(
                 "the concordance is known of times that are observed or right-censored"
@@ -734,7 +763,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         )
         self.noise = noise
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Samples the posterior of the network, given the training rows.
 
         Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in:
@@ -752,6 +781,10 @@ class BnnClassifier(ClassifierMixin, Bnn):
             its own says so. Columns that are constant over all rows are left out, with a warning.
         y : array-like of shape (n_samples,)
             The class of each row: text or numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, finite numbers from 0 on: a row of weight w counts as w rows that
+            are equal to it, also in means, standard deviations and medians of columns. They are
+            used as they are: twice the weights are twice the data. None: each row counts once.
 
         Returns
         -------
@@ -762,7 +795,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
         order = order_of(y) if self.noise == "ordinal" else None
         names, y = _names_of_response(y), response_of(y)
         _check_texts(y)
-        x, y = self._features_of(X, y)
+        x, y, rows = self._features_of(X, y, sample_weight)
+        weights = listed_weights(rows)
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
         count = len(self.classes_)
@@ -779,7 +813,9 @@ class BnnClassifier(ClassifierMixin, Bnn):
         names = self._free(names if len(names) == 1 else ["class"])
         columns = self._columns_of_fit()
         numbers: list[int] = places[codes].tolist()
-        fit = self._sampled(lambda: Fit.classes(x, numbers, inner, columns, names, settings))
+        fit = self._sampled(
+            lambda: Fit.classes(x, numbers, weights, inner, columns, names, settings)
+        )
         return self._finish(fit)
 
     def _class_names(self) -> list[str]:
@@ -828,7 +864,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         probabilities = np.hstack([1 - mean, mean]) if mean.shape[1] == 1 else mean
         return np.ascontiguousarray(probabilities[:, self._places()])
 
-    def scores(self, X: Any, y: Any) -> dict[str, float]:
+    def scores(self, X: Any, y: Any, sample_weight: Any = None) -> dict[str, float]:
         """How good predictions of rows with a known class are.
 
         Parameters
@@ -837,6 +873,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
             The features.
         y : array-like of shape (n_samples,)
             The class of each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, as `fit` takes them: scores are then weighted means.
 
         Returns
         -------
@@ -856,7 +894,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
                 f"{listed(self.classes_)}"
             )
         codes = [places[label] for label in y.tolist()]
-        return dict(self._fit.scores_of_classes(x, codes, self._threads()))
+        weights = listed_weights(weights_of(sample_weight, len(x)))
+        return dict(self._fit.scores_of_classes(x, codes, weights, self._threads()))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose most probable class is the right one.
@@ -874,7 +913,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
         -------
         float
         """
-        return float(super().score(X, response_of(y), sample_weight))
+        y = response_of(y)
+        return float(super().score(X, y, weights_of(sample_weight, len(y))))
 
     def _response_of(self, description: dict[str, Any]) -> dict[str, Any]:
         names = description["classes"]

@@ -53,6 +53,7 @@ class Fit:
         counts: bool,
         x: Matrix,
         y: Matrix,
+        weights: list[float] | None,
         columns: list[ColumnOfFit],
         response_names: list[str],
         settings: Settings,
@@ -61,6 +62,7 @@ class Fit:
     def classes(
         x: Matrix,
         classes: list[int],
+        weights: list[float] | None,
         class_names: list[str],
         columns: list[ColumnOfFit],
         response_names: list[str],
@@ -71,6 +73,7 @@ class Fit:
         x: Matrix,
         lower: list[float],
         upper: list[float],
+        weights: list[float] | None,
         columns: list[ColumnOfFit],
         response_names: list[str],
         settings: Settings,
@@ -83,12 +86,19 @@ class Fit:
     def predict(
         self, x: Matrix, with_sd: bool, level: float | None, threads: int
     ) -> list[Matrix]: ...
-    def scores_of_numbers(self, x: Matrix, y: Matrix, threads: int) -> list[tuple[str, float]]: ...
+    def scores_of_numbers(
+        self, x: Matrix, y: Matrix, weights: list[float] | None, threads: int
+    ) -> list[tuple[str, float]]: ...
     def scores_of_classes(
-        self, x: Matrix, classes: list[int], threads: int
+        self, x: Matrix, classes: list[int], weights: list[float] | None, threads: int
     ) -> list[tuple[str, float]]: ...
     def scores_of_times(
-        self, x: Matrix, lower: list[float], upper: list[float], threads: int
+        self,
+        x: Matrix,
+        lower: list[float],
+        upper: list[float],
+        weights: list[float] | None,
+        threads: int,
     ) -> list[tuple[str, float]]: ...
     def medians(self, x: Matrix, level: float | None, threads: int) -> list[Matrix]: ...
     def survival(

@@ -1,11 +1,12 @@
 //! The page.
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::Response;
+use bnn_mcmc::data::{Dataset, Response};
 use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, Outcome, SummaryRow};
 use bnn_mcmc::predict::Loo;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::scores::Weights;
 use super::words::{Trust, advice, duration, heading, marked_up};
 use super::{Findings, figures, scores};
 use crate::figure::{Figure, css, number};
@@ -92,9 +93,9 @@ fn data(findings: &Findings) -> Markup {
         0,
         html! {
             dl {
-                dt { "Learnt from" } dd { (rows(fit.training().rows())) }
+                dt { "Learnt from" } dd { (rows(fit.training().rows())) (weighted(fit.training())) }
                 @if let Some(new) = fit.validation() {
-                    dt { "Kept for validation" } dd { (rows(new.rows())) }
+                    dt { "Kept for validation" } dd { (rows(new.rows())) (weighted(new)) }
                 }
                 @if !fit.dropped().is_empty() {
                     dt { "Left out" }
@@ -106,7 +107,7 @@ fn data(findings: &Findings) -> Markup {
                 @for stand_in in fit.stand_ins() {
                     dt { "Filled in" } dd { (stand_in) }
                 }
-                dt { "Response" } dd { (response(fit.training().response(), fit.data().response_names())) }
+                dt { "Response" } dd { (response(fit.training(), fit.data().response_names())) }
                 @for column in fit.response_scaler().map(|s| s.columns()).unwrap_or_default() {
                     @if let Some(power) = column.transform {
                         dt { "Transform" }
@@ -133,12 +134,20 @@ fn listed(items: impl ExactSizeIterator<Item = String>) -> String {
     format!("{}{rest}", shown.join(", "))
 }
 
-fn response(response: &Response, names: &[String]) -> Markup {
+/// The rows that weights of rows stand for.
+fn weighted(rows: &Dataset) -> String {
+    let of = |_| format!(", which stand for {} by their weights", number(rows.total_weight()));
+    rows.weights().map_or_else(String::new, of)
+}
+
+fn response(train: &Dataset, names: &[String]) -> Markup {
+    let response = train.response();
     let columns = |y: &ndarray::Array2<f64>, kind: &str| {
+        let moments = Weights(train.weights()).moments(y.view());
         html! {
-            @for (name, column) in names.iter().zip(y.columns()) {
-                code { (name) } ", " (kind) ": mean " (number(column.mean().unwrap_or(f64::NAN)))
-                ", standard deviation " (number(column.std(1.0)))
+            @for ((name, column), [mean, sd]) in names.iter().zip(y.columns()).zip(moments) {
+                code { (name) } ", " (kind) ": mean " (number(mean))
+                ", standard deviation " (number(sd))
                 ", from " (number(column.fold(f64::INFINITY, |a, b| a.min(*b))))
                 " to " (number(column.fold(f64::NEG_INFINITY, |a, b| a.max(*b)))) ". "
             }

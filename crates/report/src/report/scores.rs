@@ -2,7 +2,7 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::Response;
-use ndarray::{Array2, Axis, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
 use super::Findings;
 
@@ -18,7 +18,7 @@ pub(super) struct Line {
 
 /// Scores of the rows, each beside the score of the baseline: for a real response and counts the
 /// mean of the training responses (with their standard deviation, of real ones), for classes their
-/// shares in the training rows. With several responses each has scores of its own, since their
+/// shares in the training rows. All are by the weights of rows, if there are any. With several responses each has scores of its own, since their
 /// units may differ.
 pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
     let Findings { fit, rows, scored, are_new, .. } = findings;
@@ -53,7 +53,8 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
         Some(Line { label, model: value, baseline, better })
     };
     let scores = scored.scores()?.scores;
-    let whole = baseline(train, new);
+    let of = [fit.training().weights(), rows.weights()].map(Weights);
+    let whole = baseline(train, new, of);
     let (Some(y), Some(observed)) = (train.real().filter(|y| y.ncols() > 1), new.real()) else {
         let lines = scores.iter().filter_map(|s| line("", &s.name, s.posterior, &whole));
         return Ok(lines.collect());
@@ -64,19 +65,19 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
     let mut lines = Vec::new();
     for (k, name) in scored.response_names().iter().enumerate() {
         let column = |y: &Array2<f64>| Response::Real(y.slice(s![.., k..=k]).to_owned());
-        let baseline = baseline(&column(y), &column(observed));
+        let baseline = baseline(&column(y), &column(observed), of);
         let errors = &observed.column(k) - &mean.column(k);
-        let n = errors.len() as f64;
-        let inside = (0..errors.len()).filter(|i| {
-            let y = observed[(*i, k)];
-            interval.lower[(*i, k)] <= y && y <= interval.upper[(*i, k)]
+        let inside = (0..errors.len()).map(|i| {
+            let y = observed[(i, k)];
+            f64::from(interval.lower[(i, k)] <= y && y <= interval.upper[(i, k)])
         });
+        let [_, of_rows] = of;
         let values = [
-            ("rmse", (errors.mapv(|e| e * e).sum() / n).sqrt()),
-            ("mae", errors.mapv(f64::abs).sum() / n),
-            ("crps", crps.column(k).sum() / n),
-            ("coverage_95", inside.count() as f64 / n),
-            ("width_95", width.column(k).sum() / n),
+            ("rmse", of_rows.mean(errors.iter().map(|e| e * e)).sqrt()),
+            ("mae", of_rows.mean(errors.iter().map(|e| e.abs()))),
+            ("crps", of_rows.mean(crps.column(k).iter().copied())),
+            ("coverage_95", of_rows.mean(inside)),
+            ("width_95", of_rows.mean(width.column(k).iter().copied())),
         ];
         // The density below is of all responses together.
         let own: Vec<_> =
@@ -88,17 +89,54 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
     Ok(lines)
 }
 
-/// The scores of the baseline by name.
-fn baseline(train: &Response, rows: &Response) -> Vec<(&'static str, f64)> {
+/// The weights of rows, if they have any.
+#[derive(Clone, Copy)]
+pub(super) struct Weights<'w>(pub Option<ArrayView1<'w, f64>>);
+
+impl Weights<'_> {
+    /// The sum of the weights, or the number of `rows`.
+    fn total(self, rows: usize) -> f64 {
+        self.0.map_or(rows as f64, |w| w.sum())
+    }
+
+    /// The mean of a number of each row.
+    pub fn mean(self, values: impl ExactSizeIterator<Item = f64>) -> f64 {
+        let n = self.total(values.len());
+        match self.0 {
+            // A row that counts for nothing may have an infinite number.
+            Some(w) => {
+                let counted = values.zip(w).filter(|(_, w)| **w > 0.0);
+                counted.map(|(value, w)| w * value).sum::<f64>() / n //~ weighted-baseline
+            }
+            None => values.sum::<f64>() / n,
+        }
+    }
+
+    /// Mean and standard deviation of each column, with the divisor n - 1 of n rows that the weights stand for.
+    pub fn moments(self, y: ArrayView2<f64>) -> Vec<[f64; 2]> {
+        let n = self.total(y.nrows());
+        let of = |column: ArrayView1<f64>| {
+            let mean = self.mean(column.iter().copied());
+            let variance = self.mean(column.iter().map(|y| (y - mean) * (y - mean)));
+            [mean, (variance * n / (n - 1.0)).sqrt()]
+        };
+        y.columns().into_iter().map(of).collect()
+    }
+}
+
+/// The scores of the baseline by name, with the weights of the training rows and of the rows.
+fn baseline(
+    train: &Response,
+    rows: &Response,
+    [of_train, of_rows]: [Weights; 2],
+) -> Vec<(&'static str, f64)> {
     match (train, rows) {
-        (Response::Classes { names, .. }, Response::Classes { index, .. }) => {
-            let sizes = train.class_sizes().unwrap_or_default();
-            let total: usize = sizes.iter().sum();
-            let shares: Vec<f64> =
-                sizes.iter().map(|size| *size as f64 / total.max(1) as f64).collect();
-            let most = (0..names.len()).rev().max_by_key(|class| sizes[*class]).unwrap_or(0);
-            let n = index.len() as f64;
-            let mean = |of: &dyn Fn(usize) -> f64| index.iter().map(|c| of(*c)).sum::<f64>() / n;
+        (Response::Classes { index: seen, names }, Response::Classes { index, .. }) => {
+            let share = |class: usize| of_train.mean(seen.iter().map(|c| f64::from(*c == class)));
+            let shares: Vec<f64> = (0..names.len()).map(share).collect();
+            let most = |a: &usize, b: &usize| shares[*a].total_cmp(&shares[*b]);
+            let most = (0..names.len()).rev().max_by(most).unwrap_or(0);
+            let mean = |of: &dyn Fn(usize) -> f64| of_rows.mean(index.iter().map(|c| of(*c)));
             let squares: f64 = shares.iter().map(|share| share * share).sum();
             vec![
                 ("accuracy", mean(&|class| f64::from(class == most))),
@@ -107,32 +145,37 @@ fn baseline(train: &Response, rows: &Response) -> Vec<(&'static str, f64)> {
             ]
         }
         (Response::Real(y), Response::Real(new)) => {
-            let (Some(mean), sd) = (y.mean_axis(Axis(0)), y.std_axis(Axis(0), 1.0)) else {
-                return Vec::new();
+            let moments = of_train.moments(y.view());
+            let of_row = |row: ArrayView1<f64>| -> f64 {
+                row.iter().zip(&moments).map(|(y, [mean, sd])| log_normal(y - mean, *sd)).sum()
             };
-            let errors = new - &mean;
-            let density: f64 = errors
-                .rows()
-                .into_iter()
-                .flat_map(|row| row.into_iter().zip(&sd).map(|(e, sd)| log_normal(*e, *sd)))
-                .sum();
-            vec![
-                ("rmse", (errors.mapv(|e| e * e).mean().unwrap_or(f64::NAN)).sqrt()),
-                ("mae", errors.mapv(f64::abs).mean().unwrap_or(f64::NAN)),
-                ("log_predictive_density", density / new.nrows() as f64),
-            ]
+            let mut scores = errors(new.view(), &moments, of_rows);
+            scores
+                .push(("log_predictive_density", of_rows.mean(new.rows().into_iter().map(of_row))));
+            scores
         }
         (Response::Counts(y), Response::Counts(new)) if y.ncols() == 1 => {
-            let mean = y.mean().unwrap_or(f64::NAN);
-            let errors = new.mapv(|count| count - mean);
-            vec![
-                ("rmse", (errors.mapv(|e| e * e).mean().unwrap_or(f64::NAN)).sqrt()),
-                ("mae", errors.mapv(f64::abs).mean().unwrap_or(f64::NAN)),
-            ]
+            errors(new.view(), &of_train.moments(y.view()), of_rows)
         }
         (Response::Censored { .. }, Response::Censored { .. }) => vec![("concordance", 0.5)],
         _ => Vec::new(),
     }
+}
+
+/// The errors of means as predictions.
+fn errors(
+    new: ArrayView2<f64>,
+    moments: &[[f64; 2]],
+    of_rows: Weights,
+) -> Vec<(&'static str, f64)> {
+    let columns = moments.len() as f64;
+    let mean = |loss: fn(f64) -> f64| {
+        let of_row = |row: ArrayView1<f64>| {
+            row.iter().zip(moments).map(|(y, [mean, _])| loss(y - mean)).sum::<f64>() / columns
+        };
+        of_rows.mean(new.rows().into_iter().map(of_row))
+    };
+    vec![("rmse", mean(|e| e * e).sqrt()), ("mae", mean(f64::abs))]
 }
 
 fn log_normal(error: f64, sd: f64) -> f64 {
@@ -147,7 +190,7 @@ mod tests {
     #[test]
     fn the_baseline_knows_the_training_responses_only() {
         let train = Response::Real(array![[1.0], [3.0]]);
-        let scores = baseline(&train, &Response::Real(array![[2.0], [5.0]]));
+        let scores = baseline(&train, &Response::Real(array![[2.0], [5.0]]), [Weights(None); 2]);
         // Errors 0 and 3 around the mean 2; the standard deviation is sqrt(2).
         let density = -0.5 * (2.0 * std::f64::consts::PI * 2.0).ln() - 0.25 * 9.0 / 2.0;
         for ((name, score), (wanted, value)) in scores.iter().zip([
@@ -162,10 +205,42 @@ mod tests {
             index,
             names: vec!["a".to_owned(), "b".to_owned()],
         };
-        let scores = baseline(&classes(vec![0, 0, 0, 1]), &classes(vec![0, 1]));
+        let scores = baseline(&classes(vec![0, 0, 0, 1]), &classes(vec![0, 1]), [Weights(None); 2]);
         assert_eq!(scores[0], ("accuracy", 0.5));
         // 1/2 ((1/4)^2 + (1/4)^2) + 1/2 ((3/4)^2 + (3/4)^2)
         assert!((scores[1].1 - 0.625).abs() < 1e-12, "{scores:?}");
         assert!((scores[2].1 - 0.5 * (0.75_f64 * 0.25).ln()).abs() < 1e-12, "{scores:?}");
+    }
+
+    #[test]
+    fn the_baseline_of_weighted_rows_is_of_the_rows_written_out() {
+        let close = |short: Vec<(&str, f64)>, long: Vec<(&str, f64)>| {
+            assert_eq!(short.len(), long.len());
+            for (a, b) in short.iter().zip(&long) {
+                assert!(a.0 == b.0 && (a.1 - b.1).abs() < 1e-12, "{a:?} {b:?}");
+            }
+        };
+        let [w, v] = [array![3.0, 0.0, 1.0], array![1.0, 2.0]];
+        let weights = [Weights(Some(w.view())), Weights(Some(v.view()))];
+        let real = |y: Vec<f64>| Response::Real(Array2::from_shape_vec((y.len(), 1), y).unwrap());
+        let counts =
+            |y: Vec<f64>| Response::Counts(Array2::from_shape_vec((y.len(), 1), y).unwrap());
+        let classes = |index: Vec<usize>| Response::Classes {
+            index,
+            names: vec!["a".to_owned(), "b".to_owned()],
+        };
+        let plain = [Weights(None); 2];
+        close(
+            baseline(&real(vec![1.0, 7.0, 3.0]), &real(vec![2.0, 5.0]), weights),
+            baseline(&real(vec![1.0, 1.0, 1.0, 3.0]), &real(vec![2.0, 5.0, 5.0]), plain),
+        );
+        close(
+            baseline(&counts(vec![1.0, 7.0, 3.0]), &counts(vec![2.0, 5.0]), weights),
+            baseline(&counts(vec![1.0, 1.0, 1.0, 3.0]), &counts(vec![2.0, 5.0, 5.0]), plain),
+        );
+        close(
+            baseline(&classes(vec![0, 1, 1]), &classes(vec![0, 1]), weights),
+            baseline(&classes(vec![0, 0, 0, 1]), &classes(vec![0, 1, 1]), plain),
+        );
     }
 }
