@@ -1,9 +1,10 @@
 //! Fits of a table with missing values: multiple imputation.
 
 use std::borrow::Cow;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use ndarray::{ArrayView2, Axis, CowArray, Ix2};
+use ndarray::{Array4, ArrayView2, Axis, CowArray, Ix2, concatenate};
 use serde::{Deserialize, Serialize};
 
 use super::folder::{check_entries, entries};
@@ -250,6 +251,46 @@ impl Imputed {
     /// As [`Fit::predict_new`].
     pub fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predicted, Error> {
         self.pooled(|fit| fit.predict_new(x))
+    }
+
+    /// The standard deviation of y given x and each draw, by all tables together, as [`Fit::predict_noise_sd`] has it of
+    /// one.
+    ///
+    /// # Errors
+    /// As [`Fit::predict_noise_sd`].
+    pub fn predict_noise_sd(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
+        let each = self.fits.iter().map(|fit| fit.predict_noise_sd(x));
+        let each = each.collect::<Result<Vec<_>, _>>()?;
+        let views: Vec<_> = each.iter().map(|sd| sd.view()).collect();
+        concatenate(Axis(0), &views).map_err(|e| Error::argument("fits", e, "of one shape"))
+    }
+
+    /// Writes the fits to a folder, as a run [in a folder](Recipe::in_folder) does.
+    ///
+    /// # Errors
+    /// As [`Fit::save`].
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
+        self.each_saved(folder.as_ref(), |fit, folder| fit.save(folder))
+    }
+
+    /// Saves the fits like [`save`](Self::save), without waiting for the disk: for folders that need not outlive the
+    /// process.
+    ///
+    /// # Errors
+    /// As [`Fit::save_unflushed`].
+    pub fn save_unflushed(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
+        self.each_saved(folder.as_ref(), |fit, folder| fit.save_unflushed(folder))
+    }
+
+    fn each_saved(
+        &self,
+        folder: &Path,
+        save: impl Fn(&Fit, PathBuf) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+        check_tables(folder, self.fits.len())?;
+        let mut each = self.fits.iter().enumerate();
+        each.try_for_each(|(number, fit)| save(fit, folder.join(folder_of(number))))
     }
 
     /// Predictions of the rows of a CSV file by all tables together, as [`Fit::predict_csv`] makes them of one.

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use crate::dates::Dates;
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Cells, CsvReader, Dataset, Fill, Response, Schema, Task};
-use bnn_mcmc::fit::Fit as Fitted;
 use bnn_mcmc::sampler::StopHandle;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::raised;
+use crate::fits::Fits;
 use crate::interrupt::{interruptible, on_threads};
 use crate::predict::{medians, predict, survival};
 use crate::settings::Settings;
@@ -19,7 +19,7 @@ use crate::words::Parameters;
 
 /// A network fitted to a table. It never changes.
 #[pyclass(frozen, module = "bnn_mcmc._native")]
-pub struct Fit(Fitted);
+pub struct Fit(Fits);
 
 #[pymethods]
 impl Fit {
@@ -83,23 +83,28 @@ impl Fit {
     /// Loads a fit from its folder.
     #[staticmethod]
     fn load(py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<Self> {
-        let fit = on_threads(py, threads, || Fitted::load(folder))?;
+        let fit = on_threads(py, threads, || Fits::load(&folder))?;
         fit.map(Self).map_err(raised)
     }
 
     /// Writes the fit to a folder.
     fn save(&self, py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<()> {
-        on_threads(py, threads, || self.0.save(folder))?.map_err(raised)
+        on_threads(py, threads, || self.0.save(&folder))?.map_err(raised)
     }
 
     /// Saves the fit like `save`, without waiting for the disk.
     fn save_unflushed(&self, py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<()> {
-        on_threads(py, threads, || self.0.save_unflushed(folder))?.map_err(raised)
+        on_threads(py, threads, || self.0.save_unflushed(&folder))?.map_err(raised)
     }
 
-    /// Writes draws, predictions and data to a Zarr folder.
+    /// Whether the fits are of imputed tables.
+    fn is_imputed(&self) -> bool {
+        self.0.tables().is_some()
+    }
+
+    /// Writes draws, predictions and data to a Zarr folder, of the first table if there are several.
     fn to_zarr(&self, py: Python<'_>, path: PathBuf, threads: usize) -> PyResult<()> {
-        on_threads(py, threads, || self.0.to_zarr(path))?.map_err(raised)
+        on_threads(py, threads, || self.0.first().to_zarr(path))?.map_err(raised)
     }
 
     /// The mean of each row and output; then, if asked for, the standard deviation of new observations;
@@ -131,7 +136,7 @@ impl Fit {
         threads: usize,
     ) -> PyResult<Vec<(String, f64)>> {
         let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
-        let data = match self.0.data().response() {
+        let data = match self.0.first().data().response() {
             Response::Counts(_) => Dataset::counts(x, y),
             _ => Dataset::regression(x, y),
         };
@@ -192,7 +197,7 @@ impl Fit {
         weights: Option<Vec<f64>>,
         threads: usize,
     ) -> PyResult<Vec<(String, f64)>> {
-        let names = self.0.data().response().class_names().unwrap_or_default();
+        let names = self.0.first().data().response().class_names().unwrap_or_default();
         let data = Dataset::classification(x.as_array().to_owned(), classes, names);
         self.scores(py, weighted(data, weights), threads)
     }
@@ -207,11 +212,14 @@ impl Fit {
 
     /// The facts about the run, as JSON.
     fn run(&self) -> String {
-        let draws = self.0.draws();
+        let fit = self.0.first();
+        let draws = fit.draws();
         let info = draws.info();
-        serde_json::json!({
+        // On average over training rows.
+        let gaps = self.0.tables().map(|fits| fits.missing_information()).and_then(Result::ok);
+        let mut run = serde_json::json!({
             "algorithm": info.algorithm,
-            "network": self.0.network().sizes(),
+            "network": fit.network().sizes(),
             "parameters": info.parameters,
             "chains": draws.n_chains(),
             "warmup": info.warmup,
@@ -222,17 +230,21 @@ impl Fit {
             "gradients": draws.gradient_evals(),
             "warmup_seconds": info.warmup_seconds,
             "sampling_seconds": info.sampling_seconds,
-        })
-        .to_string()
+        });
+        if let (Some(gaps), Some(fits)) = (gaps, self.0.tables()) {
+            run["tables"] = fits.fits().len().into();
+            run["missing_information"] = gaps.into();
+        }
+        run.to_string()
     }
 
     /// The recipe, how files are read like its table (`null` if there is none), and the names of the
     /// response and of the classes, as JSON.
     fn description(&self) -> String {
-        let data = self.0.data();
+        let data = self.0.first().data();
         serde_json::json!({
-            "recipe": self.0.recipe(),
-            "schema": self.0.schema(),
+            "recipe": self.0.first().recipe(),
+            "schema": self.0.first().schema(),
             "features": data.feature_names(),
             "response": data.response_names(),
             "classes": data.response().class_names(),
@@ -242,7 +254,7 @@ impl Fit {
 
     /// The settings of the fit in words, except for reading files: there was none.
     fn recipe(&self) -> String {
-        let recipe = self.0.recipe().to_string();
+        let recipe = self.0.first().recipe().to_string();
         recipe.lines().filter(|line| !line.starts_with("file ")).collect::<Vec<_>>().join("\n")
     }
 
@@ -264,7 +276,7 @@ impl Fit {
         data: Result<Dataset, Error>,
         threads: usize,
     ) -> PyResult<Vec<(String, f64)>> {
-        let own = self.0.data();
+        let own = self.0.first().data();
         let data = named(data, own.feature_names(), own.response_names()).map_err(raised)?;
         let scores = on_threads(py, threads, || self.0.scores(&data))?.map_err(raised)?;
         Ok(scores.scores.into_iter().map(|score| (score.name, score.posterior)).collect())
@@ -341,15 +353,16 @@ fn run(
         })
         .map_err(raised)?;
     let recipe = recipe.stop_handle(&stop);
-    let (fit, signal) =
-        interruptible(py, settings.threads, &stop, || recipe.fit_like(&data, &schema))?;
+    let (fit, signal) = interruptible(py, settings.threads, &stop, || {
+        Fits::new(&recipe, settings.impute, &data, &schema)
+    })?;
     match (signal, fit) {
         (None, fit) => fit.map(Fit).map_err(raised),
         // Such as a folder that is refused: the signal came while that was found out.
         (Some(signal), Err(_)) => Err(signal),
         (Some(signal), Ok(fit)) => {
             // An exception of a user's handler may have no such place.
-            let _ = signal.value(py).setattr("draws_made", fit.draws().n_draws());
+            let _ = signal.value(py).setattr("draws_made", fit.first().draws().n_draws());
             Err(signal)
         }
     }

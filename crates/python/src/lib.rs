@@ -7,6 +7,7 @@
 mod dates;
 mod error;
 mod fit;
+mod fits;
 mod interrupt;
 mod predict;
 mod settings;

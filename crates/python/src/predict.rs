@@ -1,10 +1,11 @@
 //! Predictions of new rows, a block of rows at a time.
 
 use bnn_mcmc::Error;
-use bnn_mcmc::fit::Fit;
 use bnn_mcmc::ndarray::{Array2, ArrayView2, Axis, s};
 use bnn_mcmc::predict::Predictions;
 use bnn_mcmc::sampler::StopHandle;
+
+use crate::fits::Fits;
 
 /// The numbers of a block's predictions: 256 MiB.
 const BLOCK: usize = 1 << 25;
@@ -16,15 +17,16 @@ const BLOCK: usize = 1 << 25;
 /// The size of a block follows from the draws alone, so that equal calls have equal answers on every
 /// machine. After `stop` the rest of the rows are left out.
 pub fn predict(
-    fit: &Fit,
+    fit: &Fits,
     x: ArrayView2<f64>,
     with_sd: bool,
     level: Option<f64>,
     stop: &StopHandle,
 ) -> Result<Vec<Array2<f64>>, Error> {
-    let draws = fit.draws().n_chains() * fit.draws().n_draws();
+    let draws = fit.first().draws();
+    let draws = fit.copies() * draws.n_chains() * draws.n_draws();
     // Means and predictive draws, also before they are converted to the units of the response.
-    let per_row = draws * 4 * fit.data().response().width();
+    let per_row = draws * 4 * fit.first().data().response().width();
     let rows = (BLOCK / per_row.max(1)).max(1);
     let mut predicted = predict_block(fit, x.slice(s![..rows.min(x.nrows()), ..]), with_sd, level)?;
     for first in (rows..x.nrows()).step_by(rows) {
@@ -41,12 +43,12 @@ pub fn predict(
 }
 
 fn predict_block(
-    fit: &Fit,
+    fit: &Fits,
     x: ArrayView2<f64>,
     with_sd: bool,
     level: Option<f64>,
 ) -> Result<Vec<Array2<f64>>, Error> {
-    let predictions = fit.predict_new(x)?.predictions;
+    let predictions = fit.predict_new(x)?;
     let mut arrays = vec![predictions.posterior_mean()?];
     if with_sd {
         arrays.push(sd(fit, x, &predictions)?);
@@ -60,11 +62,11 @@ fn predict_block(
 
 /// The predictive medians of times, one column; if a level is given, also the ends of intervals of the median.
 pub fn medians(
-    fit: &Fit,
+    fit: &Fits,
     x: ArrayView2<f64>,
     level: Option<f64>,
 ) -> Result<Vec<Array2<f64>>, Error> {
-    let predictions = fit.predict_new(x)?.predictions;
+    let predictions = fit.predict_new(x)?;
     let survival = predictions.survival()?;
     let mut arrays = vec![survival.predictive_medians().insert_axis(Axis(1))];
     if let Some(level) = level {
@@ -76,12 +78,12 @@ pub fn medians(
 
 /// The predictive probabilities to exceed `times`, `[row, time]`; if a level is given, also the ends of their intervals.
 pub fn survival(
-    fit: &Fit,
+    fit: &Fits,
     x: ArrayView2<f64>,
     times: &[f64],
     level: Option<f64>,
 ) -> Result<Vec<Array2<f64>>, Error> {
-    let predictions = fit.predict_new(x)?.predictions;
+    let predictions = fit.predict_new(x)?;
     let survival = predictions.survival()?;
     let mut arrays =
         vec![Array2::zeros((x.nrows(), times.len())); if level.is_some() { 3 } else { 1 }];
@@ -101,7 +103,7 @@ pub fn survival(
 
 /// The standard deviation of the mixture of all draws' predictive distributions, by the law of total
 /// variance: var y = var_s E[y | x, q_s] + mean_s var[y | x, q_s], `[row, output]`.
-fn sd(fit: &Fit, x: ArrayView2<f64>, predictions: &Predictions) -> Result<Array2<f64>, Error> {
+fn sd(fit: &Fits, x: ArrayView2<f64>, predictions: &Predictions) -> Result<Array2<f64>, Error> {
     let noise = fit.predict_noise_sd(x)?;
     let draws = noise.len_of(Axis(0)) * noise.len_of(Axis(1));
     let noise = noise.pow2().sum_axis(Axis(0)).sum_axis(Axis(0)) / draws as f64;

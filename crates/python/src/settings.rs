@@ -26,6 +26,7 @@ pub struct Settings {
     warmup: Option<usize>,
     draws: Option<usize>,
     seed: u64,
+    pub impute: Option<usize>,
     folder: Option<PathBuf>,
     verbose: bool,
     pub threads: usize,

@@ -91,6 +91,7 @@ class Bnn(BaseEstimator):
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
+        impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
@@ -106,6 +107,7 @@ class Bnn(BaseEstimator):
         self.chains: int | None = chains
         self.warmup: int | None = warmup
         self.draws: int | None = draws
+        self.impute: int | None = impute
         self.random_state: RandomState | None = random_state
         self.n_jobs: int | None = n_jobs
         self.folder: Folder | None = folder
@@ -235,6 +237,7 @@ class Bnn(BaseEstimator):
         self.method = recipe["method"]
         self.target_accept = recipe.get("target_accept")
         self.chains, self.warmup, self.draws = (recipe[k] for k in ("chains", "warmup", "draws"))
+        self.impute = recipe["imputed"]["of"] if "imputed" in recipe else None
         self.random_state = recipe["seed"]
         if "noise" in self.get_params(deep=False):
             self.set_params(noise=recipe["noise"])
@@ -295,6 +298,10 @@ class Bnn(BaseEstimator):
         xarray.DataTree
         """
         check_is_fitted(self)
+        if self._fit.is_imputed():
+            raise ValueError(
+                "`to_datatree` is of the draws of one table, and with `impute` there are several"
+            )
         try:
             import xarray
             import zarr  # noqa: F401
@@ -556,6 +563,7 @@ class Bnn(BaseEstimator):
             "chains": None if self.chains is None else _whole("chains", self.chains, 1),
             "warmup": None if self.warmup is None else _whole("warmup", self.warmup, 0),
             "draws": None if self.draws is None else _whole("draws", self.draws, 1),
+            "impute": None if self.impute is None else _whole("impute", self.impute, 2),
             "seed": self._seed(),
             "folder": _path("folder", self.folder),
             "verbose": _flag("verbose", self.verbose),

@@ -275,6 +275,11 @@ class BnnRegressor(_Numbers):
         The number of chains; iterations of warm-up, and draws, of each of them. None is 4, 1000 and
         1000; of an ensemble 8, 4100 and 60, and all but the last 100 iterations of its warm-up (at
         most half) are steps of the optimisation.
+    impute : int, default=None
+        The number of copies of X in which missing values are drawn given all other values and the
+        response (multiple imputation); each copy has `chains` of its own, of which 2 are enough,
+        and predictions are of all copies together. 10 copies or more are good. None puts the
+        median in the place of a missing number, and marks it by a feature.
     random_state : int, RandomState or Generator instance or None, default=None
         The seed of all random numbers, those of the noise in intervals included. An int is the seed
         itself, as in the Rust crate, which makes the same numbers of it. Of anything else a seed is
@@ -340,6 +345,7 @@ class BnnRegressor(_Numbers):
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
+        impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
@@ -356,6 +362,7 @@ class BnnRegressor(_Numbers):
             chains=chains,
             warmup=warmup,
             draws=draws,
+            impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,
             folder=folder,
@@ -411,6 +418,7 @@ class BnnCounts(_Numbers):
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
+        impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
@@ -427,6 +435,7 @@ class BnnCounts(_Numbers):
             chains=chains,
             warmup=warmup,
             draws=draws,
+            impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,
             folder=folder,
@@ -475,6 +484,7 @@ class BnnSurvival(Bnn):
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
+        impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
@@ -491,6 +501,7 @@ class BnnSurvival(Bnn):
             chains=chains,
             warmup=warmup,
             draws=draws,
+            impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,
             folder=folder,
@@ -740,6 +751,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
+        impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
@@ -756,6 +768,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
             chains=chains,
             warmup=warmup,
             draws=draws,
+            impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,
             folder=folder,

@@ -1,0 +1,109 @@
+//! One fit, or those of imputed tables.
+
+use std::path::Path;
+
+use bnn_mcmc::Error;
+use bnn_mcmc::data::{Dataset, Schema};
+use bnn_mcmc::diagnostics::Verdict;
+use bnn_mcmc::fit::{Fit, Imputed, Recipe};
+use bnn_mcmc::ndarray::{Array4, ArrayView2};
+use bnn_mcmc::predict::{Predictions, Scores};
+
+/// What an estimator has fitted.
+pub enum Fits {
+    One(Box<Fit>),
+    OfTables(Imputed),
+}
+
+impl Fits {
+    pub fn new(
+        recipe: &Recipe,
+        impute: Option<usize>,
+        data: &Dataset,
+        schema: &Schema,
+    ) -> Result<Self, Error> {
+        match impute {
+            None => recipe.fit_like(data, schema).map(|fit| Self::One(fit.into())),
+            Some(tables) => Imputed::fit_like(recipe, tables, data, schema).map(Self::OfTables),
+        }
+    }
+
+    pub fn load(folder: &Path) -> Result<Self, Error> {
+        match Imputed::is_in(folder) {
+            true => Imputed::load(folder).map(Self::OfTables),
+            false => Fit::load(folder).map(|fit| Self::One(fit.into())),
+        }
+    }
+
+    /// The fit, or that of the first table.
+    pub fn first(&self) -> &Fit {
+        match self {
+            Self::One(fit) => fit,
+            Self::OfTables(fits) => &fits.fits()[0],
+        }
+    }
+
+    pub fn tables(&self) -> Option<&Imputed> {
+        match self {
+            Self::One(_) => None,
+            Self::OfTables(fits) => Some(fits),
+        }
+    }
+
+    /// How often the predictions of one fit are in memory.
+    pub fn copies(&self) -> usize {
+        self.tables().map_or(1, |fits| 2 * fits.fits().len())
+    }
+
+    pub fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predictions, Error> {
+        let predicted = match self {
+            Self::One(fit) => fit.predict_new(x)?,
+            Self::OfTables(fits) => fits.predict_new(x)?,
+        };
+        Ok(predicted.predictions)
+    }
+
+    pub fn predict_noise_sd(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
+        match self {
+            Self::One(fit) => fit.predict_noise_sd(x),
+            Self::OfTables(fits) => fits.predict_noise_sd(x),
+        }
+    }
+
+    pub fn scores(&self, rows: &Dataset) -> Result<Scores, Error> {
+        match self {
+            Self::One(fit) => fit.scores(rows),
+            Self::OfTables(fits) => fits.scores(rows),
+        }
+    }
+
+    /// The verdict, of tables on the one whose chains agree least.
+    pub fn verdict(&self) -> Result<Verdict, Error> {
+        match self {
+            Self::One(fit) => fit.verdict(),
+            Self::OfTables(fits) => fits.verdict().map(|(_, verdict)| verdict),
+        }
+    }
+
+    pub fn save(&self, folder: &Path) -> Result<(), Error> {
+        match self {
+            Self::One(fit) => fit.save(folder),
+            Self::OfTables(fits) => fits.save(folder),
+        }
+    }
+
+    pub fn save_unflushed(&self, folder: &Path) -> Result<(), Error> {
+        match self {
+            Self::One(fit) => fit.save_unflushed(folder),
+            Self::OfTables(fits) => fits.save_unflushed(folder),
+        }
+    }
+
+    /// The first reason why one could not be saved in its folder.
+    pub fn save_error(&self) -> Option<&Error> {
+        match self {
+            Self::One(fit) => fit.save_error(),
+            Self::OfTables(fits) => fits.fits().iter().find_map(Fit::save_error),
+        }
+    }
+}
