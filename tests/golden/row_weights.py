@@ -7,11 +7,15 @@ that are not whole numbers: a, b, c ~ N(0, 1.5^2), and the variance of the noise
 and scale 1/200. Means and standard deviations of columns are weighted. Given tau, the posterior of (a, b, c) is the
 normal one of weighted least squares with a ridge, by numpy; tau is integrated out by Simpson's rule. mpmath has the log
 density at a point.
+
+`glm`: intercept and slope of a Poisson regression with an exposure and weights of rows, and their standard errors, by
+`statsmodels.api.GLM(.., freq_weights=w)`.
 """
 import json
 
 import mpmath as mp
 import numpy as np
+import statsmodels.api as sm
 
 mp.mp.dps = 40
 ROWS, SD, SHAPE, SCALE = 40, 1.5, 0.5, 0.005
@@ -79,9 +83,23 @@ def exactly():
     return float(likelihood), float(prior)
 
 
+def glm():
+    """Counts of 120 rows in years of exposure; each row stands for 0.5 to 3 rows."""
+    i = np.arange(120)
+    x = (7 * i) % 31 / 16.0 - 1
+    years = np.array([0.25, 0.5, 1.0, 2.0])[i % 4]
+    claims = np.floor(years * (2.5 + 1.5 * x) * ((5 * i) % 8 + 1) / 4)
+    weights = np.array([1.0, 3.0, 0.5, 2.5, 1.5])[i % 5]
+    family = sm.families.Poisson()
+    model = sm.GLM(claims, sm.add_constant(x), family, exposure=years, freq_weights=weights)
+    fit = model.fit(tol=1e-12)
+    return [[float(v) for v in fit.params], [float(v) for v in fit.bse]]
+
+
 print(
     json.dumps(
         {
+            "glm": glm(),
             "scales": [of_x, of_u, of_y],
             "point": POINT,
             "log_density": exactly(),

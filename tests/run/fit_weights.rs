@@ -248,6 +248,7 @@ fn precisions_of_weighted_rows_are_those_of_their_copies() {
 
 #[derive(Deserialize)]
 struct Golden {
+    glm: [[f64; 2]; 2],
     scales: Vec<[f64; 2]>,
     point: Vec<f64>,
     log_density: [f64; 2],
@@ -283,6 +284,43 @@ fn a_linear_model_with_shares_of_rows_is_weighted_least_squares_with_a_ridge() {
         let ratio = values.std(0.0) / sd;
         assert!((ratio - 1.0).abs() < 0.06, "{k}: {} for {sd}", values.std(0.0));
     }
+}
+
+/// Rates of counts with an exposure, against statsmodels' GLM with `freq_weights`: a prior that is wide beside the errors
+/// moves the mean by less than a fifth of them.
+#[test]
+fn rates_of_weighted_rows_are_those_of_a_glm() {
+    let golden: Golden = serde_json::from_str(include_str!("../golden/row_weights.json")).unwrap();
+    let folder = TempDir::new().unwrap();
+    let mut text = String::from("x,w,years,claims\n");
+    for i in 0..120 {
+        let (x, years) = (((7 * i) % 31) as f64 / 16.0 - 1.0, [0.25, 0.5, 1.0, 2.0][i % 4]);
+        let claims = (years * (2.5 + 1.5 * x) * ((5 * i) % 8 + 1) as f64 / 4.0).floor();
+        writeln!(text, "{x},{},{years},{claims}", [1.0, 3.0, 0.5, 2.5, 1.5][i % 5]).unwrap();
+    }
+    let path = folder.path().join("claims.csv");
+    fs::write(&path, text).unwrap();
+    let recipe = Fit::counts("claims").noise(Noise::Poisson).exposure("years").hidden(&[]);
+    let recipe = recipe.weights(WeightPrior::Normal { sd: 5.0 }).chains(4).warmup(500).draws(2500);
+    let fit = |recipe: Recipe| recipe.seed(3).read_csv(&path).unwrap();
+    let estimates = |fit: &Fit| {
+        let (scale, draws) = (&fit.feature_scaler().columns()[0], fit.draws());
+        let [w, b] = ["w0", "b0"].map(|name| draws.block(name).unwrap());
+        let slope = w.index_axis(Axis(2), 0).mapv(|w| w / scale.scale);
+        let intercept = &b.index_axis(Axis(2), 0) - &slope.mapv(|slope| slope * scale.shift);
+        [intercept, slope].map(|values| [values.mean().unwrap(), values.std(0.0)])
+    };
+    let [glm, errors] = golden.glm;
+    let weighted = estimates(&fit(recipe.clone().row_weights("w")));
+    println!("{weighted:?} {glm:?} {errors:?}");
+    for (k, [mean, sd]) in weighted.into_iter().enumerate() {
+        assert!((mean - glm[k]).abs() < 0.2 * errors[k], "{k}: {mean} for {}", glm[k]);
+        assert!((sd / errors[k] - 1.0).abs() < 0.06, "{k}: {sd} for {}", errors[k]);
+    }
+    let plain = estimates(&fit(recipe.reader(|reader| reader.ignore(["w"]))));
+    let far = |k: usize| (plain[k][0] - glm[k]).abs() > 0.4 * errors[k];
+    assert!(far(0) || far(1), "weights make a difference: {plain:?}");
+    assert!(plain.iter().zip(errors).all(|([_, sd], error)| *sd > 1.15 * error), "{plain:?}");
 }
 
 /// A run in a folder, its copy, validation rows, and tables of new rows with and without the column.

@@ -73,7 +73,7 @@ def test_numbers_that_are_no_weights_are_refused(short):
         (np.where(W == 0, np.nan, 1), r"sample_weight, row \d+: `nan` is not a weight, which is a"),
         (np.where(W == 0, -1, 1), r"sample_weight, row \d+: `-1` is not a weight"),
         (np.where(W == 0, np.inf, 1), r"sample_weight, row \d+: `inf` is not a weight"),
-        (np.zeros(60), "sample_weight is 0 for all rows, but must be above 0 for one at least"),
+        (np.zeros(60), "sample_weight is zero for all rows, but must be above zero for one"),
         (["many"] * 60, "sample_weight has the type .*, but must be numbers"),
         (np.full(60, 1e300), "`sum of the weights of rows` is .*, but must be at most 1e15"),
     ):
@@ -83,7 +83,7 @@ def test_numbers_that_are_no_weights_are_refused(short):
         ):
             with pytest.raises(ValueError, match=message):
                 call()
-    with pytest.raises(ValueError, match="sample_weight is 0 for all rows"):
+    with pytest.raises(ValueError, match="sample_weight is zero for all rows"):
         model.score(X, REAL, sample_weight=np.zeros(60))
     one = model.scores(X, REAL, sample_weight=2.0)
     assert one["rmse"] == pytest.approx(model.scores(X, REAL)["rmse"])

@@ -643,7 +643,9 @@ def weights_of(sample_weight: Any, rows: int) -> Matrix | None:
             "number from 0 on"
         )
     if not weights.any():
-        raise ValueError("sample_weight is 0 for all rows, but must be above 0 for one at least")
+        raise ValueError(
+            "sample_weight is zero for all rows, but must be above zero for one at least"
+        )
     return weights
 
 
