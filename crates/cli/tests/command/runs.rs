@@ -342,7 +342,7 @@ fn rows_with_weights_are_fitted_and_scored() {
     place.write("t.csv", &format!("size,days,y,note\n{rows}"));
     let flags = format!("--target y --row-weights days --features size {SMALL}");
     let ended = place.run(&format!("fit t.csv {flags} --out r"));
-    assert!(ended.err.contains("days  weights of the rows"), "{ended:?}");
+    assert!(ended.err.contains("days    weights of the rows"), "{ended:?}");
     ended.well();
     let config = place.read("r/config.toml");
     assert!(config.contains("row_weights = \"days\""), "{config}");
