@@ -122,11 +122,12 @@ fn valid_text(kind: usize, rows: usize, random: &mut ChaCha8Rng) -> String {
 }
 
 fn csv_reader(random: &mut ChaCha8Rng, many: bool) -> CsvReader {
-    let reader = match random.random_range(0..8) {
+    let reader = match random.random_range(0..9) {
         // Indicators of many rows are more numbers than a refused file is counted for.
         6 if !many => CsvReader::regression("hits").group("side").group("kind"),
         7 if !many => CsvReader::classification("kind").group("hits"),
         5 => CsvReader::counts("hits").exposure("a").date_order(DateOrder::DayFirst),
+        8 => CsvReader::regression("hits").row_weights("b").ignore(["side"]),
         0 => CsvReader::classification("kind"),
         1 => CsvReader::regression("hits"),
         2 => CsvReader::counts(["hits", "b"]),

@@ -879,7 +879,7 @@ mutants! {
             at "collapsed-groupings": "place += self.outputs * width" => "place += 0 * width"
     caught_by "formulas" "composed::student_t_noise_is_normal_given_weights_of_rows"
         "mixture: the derivative with respect to s at beta = 1"
-            at "by-row-scale": "square - beta" => "square - 1.0"
+            at "by-row-scale": "square - beta * w" => "square - w"
         "mixture: the shape of the weights at beta = 1"
             at "mixture-shape": "0.5 * beta * (nu + 1.0)" => "0.5 * (nu + 1.0)"
     caught_by "formulas" "composed::rows_of_several_shares_give_the_sum"

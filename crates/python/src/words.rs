@@ -22,7 +22,6 @@ impl Vocabulary for Parameters {
             Setting::Seed => "random_state",
             Setting::Threads => "n_jobs",
             Setting::Exposure => "exposure",
-            Setting::RowWeights => "sample_weight",
             Setting::Group => "group",
             Setting::Folder => "folder",
             // Tables are read, and rows are kept, by others.
@@ -30,6 +29,7 @@ impl Vocabulary for Parameters {
             | Setting::Task
             | Setting::Event
             | Setting::Until
+            | Setting::RowWeights
             | Setting::Ignore
             | Setting::Categorical
             | Setting::Encoding

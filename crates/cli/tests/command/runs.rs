@@ -367,3 +367,49 @@ fn survival_times_are_fitted_and_predicted() {
     place.fit("iris", "").well();
     said!(place.run("predict iris iris.csv --times 3").error(1));
 }
+
+/// Weights of rows by a flag and from a file of settings, in the report and in scores.
+#[test]
+fn rows_with_weights_are_fitted_and_scored() {
+    let place = Place::new();
+    let y = |i: usize| 0.1 * i as f64 + ((7 * i) % 11) as f64 / 5.0;
+    let row = |i: usize| format!("{i},{},{:.2},note {i}\n", [2.0, 0.5, 0.0, 3.0][i % 4], y(i));
+    let rows: String = (0..40).map(row).collect();
+    place.write("t.csv", &format!("size,days,y,note\n{rows}"));
+    let flags = format!("--target y --row-weights days --features size {SMALL}");
+    let ended = place.run(&format!("fit t.csv {flags} --out r"));
+    assert!(ended.err.contains("days    weights of the rows"), "{ended:?}");
+    ended.well();
+    let config = place.read("r/config.toml");
+    assert!(config.contains("row_weights = \"days\""), "{config}");
+    assert!(place.read("r/data.csv").starts_with("size,y,days\n0,0,2\n"));
+    place.run("fit --config r/config.toml --out s --quiet").well();
+    assert_eq!(place.read("r/data.csv"), place.read("s/data.csv"));
+    let printed = place.run("predict r t.csv --scores --out p.csv").well();
+    assert!(printed.ends_with("by the weights of the rows, whose sum is 55\n"), "{printed}");
+    place.write("new.csv", "size,y\n3,1\n5,2\n");
+    let printed = place.run("predict r new.csv --scores --out q.csv").well();
+    assert!(!printed.contains("weights"), "{printed}");
+    place.run("report r").well();
+    let report = place.read("r/report.html");
+    assert!(report.contains("40 rows, which stand for 55 by their weights"));
+    assert!(
+        place
+            .run("check t.csv --target y --row-weights days --ignore note")
+            .well()
+            .contains("accepts it")
+    );
+    place.write("bad.csv", "size,days,y\n1,1,2\n2,-3,3\n4,,5\n");
+    said!(
+        place.run(&format!("fit bad.csv --target y --row-weights days --out n {SMALL}")).error(1)
+    );
+    place.write("gap.csv", "size,days,y\n1,1,2\n2,3,3\n4,,5\n");
+    said!(
+        place.run(&format!("fit gap.csv --target y --row-weights days --out n {SMALL}")).error(1)
+    );
+    place.write("none.csv", "size,days,y\n1,0,2\n2,0,3\n4,0,5\n");
+    said!(
+        place.run(&format!("fit none.csv --target y --row-weights days --out n {SMALL}")).error(1)
+    );
+    said!(place.run("export r --zarr z").error(1));
+}
