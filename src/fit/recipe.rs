@@ -135,7 +135,12 @@ pub(super) struct ColumnsOf {
 /// were followed are not taken for short ones. Log densities and predictions are in the unit of the times.
 ///
 /// Of classes in order, the first cutpoint is 0, and minus the output's bias takes its place ([`Ordinal`]):
-/// at the mean of its prior the first class has the probability 1/K where all else is 0. Printed, a recipe
+/// at the mean of its prior the first class has the probability 1/K where all else is 0.
+///
+/// With these priors the posteriors are calibrated: of 150 simulated tables for each of 12 models (normal, Student-t, shares,
+/// classes with and without order, counts of five kinds, times of two), ranks of log likelihood, log prior, means and
+/// parameters of the likelihood were uniform (largest of 70 chi-squared numbers with 9 degrees of freedom 20.7;
+/// `tests/run/fit_calibrated.rs`). Printed, a recipe
 /// shows all of its settings, including the sampler's.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[must_use = "a recipe does nothing until `read_csv` or `fit`"]
