@@ -1,7 +1,7 @@
 //! The page.
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::Response;
+use bnn_mcmc::data::{Lines, Response};
 use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, Outcome, SummaryRow};
 use bnn_mcmc::predict::Loo;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -84,6 +84,7 @@ fn verdict(findings: &Findings) -> Markup {
 fn data(findings: &Findings) -> Markup {
     let fit = findings.fit;
     let rows = |n: usize| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
+    let unit = fit.lines().map_or("line", Lines::unit);
     let features = fit
         .ranges()
         .iter()
@@ -100,7 +101,7 @@ fn data(findings: &Findings) -> Markup {
                     dt { "Left out" }
                     dd {
                         (rows(fit.dropped().len())) " with missing values: "
-                        (listed(fit.dropped().iter().map(|line| format!("line {line}"))))
+                        (listed(fit.dropped().iter().map(|line| format!("{unit} {line}"))))
                     }
                 }
                 @for stand_in in fit.stand_ins() {
