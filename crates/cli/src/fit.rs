@@ -122,8 +122,8 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
             "`--strict` is for whole runs: say it to `merge`, where all chains are judged";
         return Err(Failure::usage(problem));
     }
-    let data = config.data()?.to_path_buf();
-    let table = config.reader()?.describe_path(&data)?;
+    let opened = config.open()?;
+    let table = opened.describe(&config.reader()?)?;
     config.name_columns(&table);
     let why = config.settle(&table);
     // The findings come as from `check`, before time is spent, and before an error that they may
@@ -147,7 +147,7 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     }
     // The draws in the checkpoint are safe at a second signal.
     signals::stop(&stop, "stopping after the draw that each chain is in; once more to end at once");
-    let fit = recipe.read_csv(&data)?;
+    let fit = opened.fit(&recipe)?;
     signals::stop(&stop, "ending when the files are whole; once more to end at once");
     fit.rebuilt().iter().for_each(|what| output::note(what));
     let folder = match &only {

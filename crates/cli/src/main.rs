@@ -15,6 +15,7 @@ mod output;
 mod predict;
 mod report;
 mod signals;
+mod table;
 mod task;
 mod words;
 

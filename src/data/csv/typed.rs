@@ -82,6 +82,11 @@ impl TypedTable {
         Self { name: name.into(), names, types, text: String::new(), limit, cells: 0 }
     }
 
+    /// The name of the table in errors.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The names of the columns, without blanks at their ends, and their types.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &ColumnType)> {
         self.names.iter().map(String::as_str).zip(&self.types)
