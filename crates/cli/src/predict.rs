@@ -185,9 +185,12 @@ fn said(
     let mut text = format!("{} predicted", count(x.nrows(), "row"));
     if !dropped.is_empty() {
         let left_out = listed(dropped, 20);
-        let (rows, lines) = (count(dropped.len(), "row"), count(dropped.len(), lines.unit()));
-        let lines = lines.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
-        text.push_str(&format!(", {rows} left out because of missing values ({lines} {left_out})"));
+        let rows = count(dropped.len(), "row");
+        let places =
+            if dropped.len() == 1 { lines.unit().into() } else { format!("{}s", lines.unit()) };
+        text.push_str(&format!(
+            ", {rows} left out because of missing values ({places} {left_out})"
+        ));
     }
     for stand_in in stand_ins {
         text.push_str(&format!("; {stand_in}"));

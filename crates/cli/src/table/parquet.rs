@@ -177,8 +177,8 @@ fn kind(column: &ColumnDescriptor, field: Option<&Field>) -> Result<Found, Strin
             (Physical::INT32 | Physical::INT64 | Physical::FLOAT | Physical::DOUBLE, _) => {
                 of(ColumnType::Numbers)
             }
-            // Of old programs: a day and nanoseconds, on no clock in particular.
-            (Physical::INT96, _) => moment(1_000_000_000, false),
+            // Of old programs: a day and nanoseconds, on no clock in particular unless the schema of Arrow has one.
+            (Physical::INT96, _) => moment(1_000_000_000, field.and_then(Field::zone).is_some()),
             (
                 Physical::BYTE_ARRAY,
                 ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON,
