@@ -196,3 +196,6 @@ fn fill(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
