@@ -34,6 +34,7 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     let opened = config.open()?;
     let table = opened.describe(&config.reader()?)?;
     config.name_columns(&table);
+    config.take_order(&opened);
 
     let mut text = format!(
         "{}: {}, {}",

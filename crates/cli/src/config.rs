@@ -386,6 +386,17 @@ impl Config {
         }
     }
 
+    /// Takes the order of the classes from the type of their column, if they are to be in order and no other
+    /// order is given.
+    pub fn take_order(&mut self, table: &Table) {
+        let is_ordinal = self.model.noise == Some(Chosen(Noise::Ordinal));
+        if let (true, None, Some([target])) =
+            (is_ordinal, &self.table.classes, self.table.target.as_deref())
+        {
+            self.table.classes = table.order_of(target).map(<[String]>::to_vec); //~ order-of-type
+        }
+    }
+
     /// Chooses the task, if it is left to the table, and the noise; says of the task why.
     pub fn settle(&mut self, table: &Description) -> Result<Option<String>, Failure> {
         let (task, why) = match self.table.task.and_then(|Chosen(asked)| asked.task()) {

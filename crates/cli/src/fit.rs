@@ -125,6 +125,7 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     let opened = config.open()?;
     let table = opened.describe(&config.reader()?)?;
     config.name_columns(&table);
+    config.take_order(&opened);
     let why = config.settle(&table);
     // The findings come as from `check`, before time is spent, and before an error that they may
     // explain.

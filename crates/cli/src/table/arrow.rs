@@ -15,7 +15,7 @@ use bnn_mcmc::data::{ColumnType, TypedTable};
 use super::cell::{self, Meaning};
 use super::flat::{Broken, Flat};
 use super::unpack::{Codec, unpack};
-use super::{Column, Unread, fill, problem};
+use super::{Column, Orders, Unread, fill, problem};
 
 /// The first bytes of a file, and its last.
 pub const MAGIC: &[u8] = b"ARROW1";
@@ -80,6 +80,7 @@ struct Dictionary {
     id: i64,
     bits: i32,
     signed: bool,
+    is_ordered: bool,
 }
 
 impl Field {
@@ -98,6 +99,11 @@ impl Field {
     /// Whether the values are categories.
     pub fn is_categorical(&self) -> bool {
         self.dictionary.is_some()
+    }
+
+    /// Whether the values are categories in an order.
+    pub fn is_ordered(&self) -> bool {
+        self.dictionary.as_ref().is_some_and(|dictionary| dictionary.is_ordered)
     }
 
     /// The type of the column and the meaning of its integers; the name of the type if it is another one.
@@ -183,7 +189,7 @@ fn field(of: Flat, depth: usize, left: &mut usize) -> Result<Field, Broken> {
                 Some(index) => (index.int(0, 0)?, index.bool(1)?),
                 None => (32, true),
             };
-            Some(Dictionary { id: encoding.long(0)?, bits, signed })
+            Some(Dictionary { id: encoding.long(0)?, bits, signed, is_ordered: encoding.bool(2)? })
         }
     };
     let name = of.text(0)?.unwrap_or_default().to_string();
@@ -240,7 +246,7 @@ fn values(kind: u8, of: Flat) -> Result<Values, Broken> {
 }
 
 /// Reads a file whose name in errors is `name`.
-pub fn read(mut file: File, name: &str, limit: u64) -> Result<TypedTable, Error> {
+pub fn read(mut file: File, name: &str, limit: u64) -> Result<(TypedTable, Orders), Error> {
     let of_file = |e: String| problem(name, format!("the Arrow file cannot be read: {e}"));
     let footer = footer(&mut file).map_err(of_file)?;
     let parsed = || -> Result<_, Broken> {
@@ -273,7 +279,28 @@ pub fn read(mut file: File, name: &str, limit: u64) -> Result<TypedTable, Error>
         fill(&mut table, columns, row, rows)?;
         row += rows;
     }
-    Ok(table)
+    let mut orders = Orders::new();
+    for ((name, _), field) in table.columns().zip(&fields) {
+        if let Some(own) = field.dictionary.as_ref().filter(|own| own.is_ordered) {
+            let values = known.get(&own.id).map_or(Ok(Vec::new()), |parts| labels(parts));
+            orders.insert(name.into(), values.map_err(of_file)?);
+        }
+    }
+    Ok((table, orders))
+}
+
+/// The values of a dictionary that are there.
+fn labels(parts: &[Rc<Array>]) -> Result<Vec<String>, String> {
+    let mut labels = Vec::new();
+    for part in parts {
+        for row in 0..part.rows {
+            let mut text = String::new();
+            if part.value(row, &mut text)? {
+                labels.push(text.trim().to_string());
+            }
+        }
+    }
+    Ok(labels)
 }
 
 /// The bytes of the footer, which the last ten bytes of the file lead to.
@@ -368,7 +395,7 @@ fn batch(
         };
         let array = match &field.dictionary {
             None => parts.array(&field.values, meaning)?,
-            Some(Dictionary { id, bits, signed }) => {
+            Some(Dictionary { id, bits, signed, .. }) => {
                 let places = Values::Int { bits: *bits, signed: *signed };
                 let places = parts.array(&places, &Meaning::Number)?;
                 let values = known.get(id).cloned().unwrap_or_default();

@@ -7,6 +7,7 @@ mod parquet;
 mod unpack;
 mod write;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,8 +26,11 @@ pub enum Table {
     /// A file of text.
     Text(PathBuf),
     /// The rows of a Parquet or Arrow file.
-    Typed(TypedTable),
+    Typed { table: TypedTable, orders: Orders },
 }
+
+/// The categories of columns whose type has them in an order, in that order.
+type Orders = BTreeMap<String, Vec<String>>;
 
 /// The forms of a file with types, by its first and last bytes or by its name.
 #[derive(Clone, Copy, PartialEq)]
@@ -49,7 +53,7 @@ impl Table {
             .unwrap_or_else(|| {
                 Err(problem(&name, "the file is broken: its reader ended at a contradiction in it"))
             })
-            .map(Self::Typed)
+            .map(|(table, orders)| Self::Typed { table, orders })
     }
 
     /// Whether the file is text.
@@ -57,31 +61,39 @@ impl Table {
         matches!(self, Self::Text(_))
     }
 
+    /// The categories of a column in their order, if its type has one.
+    pub fn order_of(&self, column: &str) -> Option<&[String]> {
+        match self {
+            Self::Text(_) => None,
+            Self::Typed { orders, .. } => orders.get(column).map(Vec::as_slice),
+        }
+    }
+
     pub fn describe(&self, reader: &CsvReader) -> Result<Description, Error> {
         match self {
             Self::Text(path) => reader.describe_path(path),
-            Self::Typed(table) => reader.describe_table(table),
+            Self::Typed { table, .. } => reader.describe_table(table),
         }
     }
 
     pub fn fit(self, recipe: &Recipe) -> Result<Fit, Error> {
         match self {
             Self::Text(path) => recipe.read_csv(path),
-            Self::Typed(table) => recipe.read_table(table),
+            Self::Typed { table, .. } => recipe.read_table(table),
         }
     }
 
     pub fn read(&self, schema: &Schema) -> Result<CsvData, Error> {
         match self {
             Self::Text(path) => schema.read_path(path),
-            Self::Typed(table) => schema.read_table(table),
+            Self::Typed { table, .. } => schema.read_table(table),
         }
     }
 
     pub fn read_features(&self, schema: &Schema) -> Result<Features, Error> {
         match self {
             Self::Text(path) => schema.read_features_path(path),
-            Self::Typed(table) => schema.read_features_table(table),
+            Self::Typed { table, .. } => schema.read_features_table(table),
         }
     }
 }

@@ -22,7 +22,7 @@ use parquet::schema::types::ColumnDescriptor;
 use super::arrow::{self, Field};
 use super::cell::{self, Meaning};
 use super::unpack::{Codec, unpack};
-use super::{Column, Unread, fill, problem};
+use super::{Column, Orders, Unread, fill, problem};
 
 /// The rows of a column that are held at a time.
 const BATCH: usize = 1 << 13;
@@ -33,10 +33,12 @@ struct Plan {
     kind: ColumnType,
     /// The place among the columns of the file, whose meaning is this; `None` of one that is not read.
     leaf: Option<(usize, Meaning)>,
+    /// Whether it is of categories in an order.
+    is_ordered: bool,
 }
 
 /// Reads a file whose name in errors is `name`.
-pub fn read(file: File, name: &str, limit: u64) -> Result<TypedTable, Error> {
+pub fn read(file: File, name: &str, limit: u64) -> Result<(TypedTable, Orders), Error> {
     let of_file = |e: ParquetError| problem(name, in_words(&e));
     let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(of_file)?;
     let file = Arc::new(file);
@@ -60,7 +62,38 @@ pub fn read(file: File, name: &str, limit: u64) -> Result<TypedTable, Error> {
         fill(&mut table, columns.map_err(|e| problem(name, e))?, row, rows)?;
         row += rows;
     }
-    Ok(table)
+    let mut orders = Orders::new();
+    if let Some(group) = metadata.row_groups().first() {
+        for ((name, _), plan) in table.columns().zip(&plans).filter(|(_, plan)| plan.is_ordered) {
+            let chunk = plan.leaf.as_ref().and_then(|(leaf, _)| group.columns().get(*leaf));
+            let found = chunk.map_or(Ok(None), |chunk| categories(&file, chunk));
+            let found =
+                found.map_err(|e| problem(table.name(), format!("column `{name}`: {e}")))?;
+            orders.extend(found.map(|found| (name.to_string(), found)));
+        }
+    }
+    Ok((table, orders))
+}
+
+/// The texts in the dictionary of a column, which writers of Arrow fill with all categories in their order;
+/// `None` where there is no such dictionary.
+fn categories(
+    file: &Arc<File>,
+    chunk: &ColumnChunkMetaData,
+) -> Result<Option<Vec<String>>, String> {
+    let mut pages = pages(file, chunk, 0)?;
+    let first = pages.get_next_page().map_err(|e| in_words(&e))?;
+    let is_text = chunk.column_descr().physical_type() == Physical::BYTE_ARRAY;
+    let Some(Page::DictionaryPage { buf, .. }) = first.filter(|_| is_text) else { return Ok(None) };
+    let (mut rest, mut found) = (&buf[..], Vec::new());
+    while let Some((length, behind)) = rest.split_first_chunk() {
+        let length = u32::from_le_bytes(*length) as usize;
+        let text = behind.get(..length).ok_or("its dictionary is broken")?;
+        let text = std::str::from_utf8(text).map_err(|_| "the text is not UTF-8")?;
+        found.push(text.trim().to_string());
+        rest = &behind[length..];
+    }
+    Ok(Some(found))
 }
 
 /// The words of an error of the reader, without the name of its kind.
@@ -102,8 +135,13 @@ fn plans(metadata: &ParquetMetaData) -> Result<Vec<Plan>, String> {
             }),
         };
         Ok(match found {
-            Ok((kind, leaf, meaning)) => Plan { name, kind, leaf: Some((leaf, meaning)) },
-            Err(kind) => Plan { name, kind: ColumnType::Other(kind), leaf: None },
+            Ok((kind, leaf, meaning)) => {
+                let is_ordered = field.is_some_and(Field::is_ordered);
+                Plan { name, kind, leaf: Some((leaf, meaning)), is_ordered }
+            }
+            Err(kind) => {
+                Plan { name, kind: ColumnType::Other(kind), leaf: None, is_ordered: false }
+            }
         })
     };
     leaves.into_iter().enumerate().map(plan).collect()
@@ -195,13 +233,8 @@ fn of_categories(column: &ColumnDescriptor) -> Result<Found, String> {
     Ok(found.map(|(_, meaning)| (ColumnType::Labels, meaning)))
 }
 
-/// The column of a group of rows.
-fn of_chunk(
-    file: &Arc<File>,
-    chunk: &ColumnChunkMetaData,
-    rows: usize,
-    meaning: &Meaning,
-) -> Result<Box<dyn Column>, String> {
+/// The pages of a column in a group of so many rows.
+fn pages(file: &Arc<File>, chunk: &ColumnChunkMetaData, rows: usize) -> Result<Box<Pages>, String> {
     // The reader takes it for granted.
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
     if start < 0 || chunk.compressed_size() < 0 {
@@ -223,7 +256,17 @@ fn of_chunk(
         rows,
         None,
     );
-    let pages = Box::new(Pages { pages: pages.map_err(|e| in_words(&e))?, codec });
+    Ok(Box::new(Pages { pages: pages.map_err(|e| in_words(&e))?, codec }))
+}
+
+/// The column of a group of rows.
+fn of_chunk(
+    file: &Arc<File>,
+    chunk: &ColumnChunkMetaData,
+    rows: usize,
+    meaning: &Meaning,
+) -> Result<Box<dyn Column>, String> {
+    let pages = pages(file, chunk, rows)?;
     let meaning = meaning.clone();
     let optional = chunk.column_descr().max_def_level() > 0;
     let is_unsigned = is_unsigned(chunk.column_descr());

@@ -16,7 +16,7 @@ fn path(name: &str) -> PathBuf {
 /// The table of a file.
 fn opened(path: &Path) -> TypedTable {
     match Table::open(path, LIMIT).unwrap() {
-        Table::Typed(table) => table,
+        Table::Typed { table, .. } => table,
         Table::Text(path) => panic!("{} was taken for text", path.display()),
     }
 }
@@ -59,6 +59,9 @@ fn files_of_other_programs_give_the_numbers_of_the_same_text() {
         }
         assert_eq!(read.dataset.response(), expected.dataset.response(), "{file}");
         assert_eq!(read.lines.place(39), Some(Row::Number(40)));
+        let Table::Typed { orders, .. } = Table::open(&path(file), LIMIT).unwrap() else { panic!() };
+        let expected = ["low", "high", "none of them"].map(String::from).to_vec();
+        assert_eq!(orders, Orders::from([("ordered".into(), expected)]), "{file}");
     }
 }
 
@@ -73,6 +76,10 @@ fn files_of_polars_have_their_text_and_categories() {
         let size = data.dataset.feature_names().iter().position(|name| name == "size").unwrap();
         assert_eq!(data.dataset.x().column(size).to_vec()[..4], [0.5, 1.25, 1.25, 2.0], "{file}");
         assert_eq!(data.dataset.real().unwrap()[(3, 0)], 2.0);
+        // The order of the type, and not of its letters; one of them does not occur.
+        let table = Table::open(&path(file), LIMIT).unwrap();
+        assert_eq!(table.order_of("enum").unwrap(), ["none", "low", "high"], "{file}");
+        assert_eq!((table.order_of("category"), table.order_of("text")), (None, None));
     }
 }
 
@@ -92,7 +99,7 @@ fn bytes_decide_and_not_names() {
     for name in ["data", "data.csv", "data.arrow", "data.parquet"] {
         let tables = [&parquet, &arrow].map(|bytes| of_bytes(name, bytes));
         // A file that is none in spite of its name is not taken for text, which its reader would refuse.
-        assert!(tables.into_iter().all(|table| matches!(table, Ok(Table::Typed(_)))), "{name}");
+        assert!(tables.into_iter().all(|table| matches!(table, Ok(Table::Typed { .. }))), "{name}");
     }
     for name in ["data", "data.csv"] {
         assert!(of_bytes(name, &text).unwrap().is_text());

@@ -143,7 +143,7 @@ def main():
         {
             "text": pl.Series(["a", None, "a text of more than twelve bytes", "b"] * 5),
             "category": pl.Series(["x", "y", None, "x"] * 5, dtype=pl.Categorical),
-            "enum": pl.Series(["low", "high", "high", "low"] * 5, dtype=pl.Enum(["low", "high"])),
+            "enum": pl.Series(["low", "high", "high", "low"] * 5, dtype=pl.Enum(["none", "low", "high"])),
             "list": pl.Series([[1], [], None, [2, 3]] * 5),
             "size": [0.5, None, float("nan"), 2.0] * 5,
             "y": [float(i * i % 7) for i in range(20)],
