@@ -595,7 +595,7 @@ impl Array {
             let mut place = usize::try_from(self.int(row)?).map_err(|_| NO_CATEGORY)?;
             for part in parts {
                 match place.checked_sub(part.rows) {
-                    Some(rest) => place = rest,
+                    Some(rest) => place = rest, //~ arrow-delta
                     None => return part.value(place, text),
                 }
             }

@@ -67,7 +67,7 @@ pub fn int(value: i128, meaning: &Meaning, cell: &mut String) -> Result<(), Stri
             let time = value * (NANOS / i128::from(*per_second));
             let moment = match zone {
                 None => civil(time)?,
-                Some(zone) => zone.to_datetime(instant(time)?),
+                Some(zone) => zone.to_datetime(instant(time)?), //~ typed-zone
             };
             year_of_four_digits(moment)?;
             // As a day where there is no more to it.

@@ -447,7 +447,7 @@ impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<bool, String>> Column f
                 return Err("the column has fewer values than the file has rows".into());
             }
         }
-        let is_there = !self.optional || self.levels.get(self.row) == Some(&1);
+        let is_there = !self.optional || self.levels.get(self.row) == Some(&1); //~ parquet-missing
         self.row += 1;
         if !is_there {
             return Ok(false);

@@ -59,7 +59,9 @@ fn files_of_other_programs_give_the_numbers_of_the_same_text() {
         }
         assert_eq!(read.dataset.response(), expected.dataset.response(), "{file}");
         assert_eq!(read.lines.place(39), Some(Row::Number(40)));
-        let Table::Typed { orders, .. } = Table::open(&path(file), LIMIT).unwrap() else { panic!() };
+        let Table::Typed { orders, .. } = Table::open(&path(file), LIMIT).unwrap() else {
+            panic!()
+        };
         let expected = ["low", "high", "none of them"].map(String::from).to_vec();
         assert_eq!(orders, Orders::from([("ordered".into(), expected)]), "{file}");
     }

@@ -258,3 +258,49 @@ fn parquet_files_that_cannot_be_used_are_refused() {
     said!(place.run("fit p.arrow --target y --out s").error(1));
     place.run(&format!("fit p.arrow --target y --ignore list --out s {SMALL}")).well();
 }
+
+/// Copies a file that another program wrote.
+fn copy(place: &Place, name: &str) {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    fs::copy(files.join(name), place.path(name)).unwrap();
+}
+
+#[test]
+fn files_of_other_programs_give_the_rows_of_the_same_text() {
+    let place = Place::new();
+    let labels = "text,large text,view,category,number category,ordered";
+    let others = "list,struct,map,binary,duration,list of categories";
+    let small = "--target y --hidden 0 --chains 1 --warmup 5 --draws 5 --quiet";
+    copy(&place, "types.csv");
+    let mut fit = place.command(&format!("fit types.csv --out csv {small}"));
+    ended(fit.args(["--categorical", labels])).well();
+    for (file, more) in [("types.parquet", ""), ("types_zstd.arrow", ",fixed list")] {
+        copy(&place, file);
+        let mut fit = place.command(&format!("fit {file} --out {file}.run {small}"));
+        ended(fit.args(["--ignore", &format!("{others}{more}")])).well();
+        assert_eq!(
+            place.read(&format!("{file}.run/data.csv")),
+            place.read("csv/data.csv"),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn classes_are_in_the_order_of_their_type() {
+    let place = Place::new();
+    for file in ["polars.parquet", "polars.arrow"] {
+        copy(&place, file);
+        let fit = |out: &str, flags: &str| {
+            let fit = format!("fit {file} --target enum --ignore list --out {out} {flags} {SMALL}");
+            place.run(&format!("{fit} --quiet")).well();
+            json(&place.read(&format!("{out}/fit.json")))["class_names"].to_string()
+        };
+        // One of the three does not occur.
+        assert_eq!(fit(&format!("{file}.a"), "--noise ordinal"), r#"["low","high"]"#);
+        let other = "--noise ordinal --classes high,low";
+        assert_eq!(fit(&format!("{file}.b"), other), r#"["high","low"]"#);
+        // Without an order they are in the order of text, as in a file of text.
+        assert_eq!(fit(&format!("{file}.c"), ""), r#"["high","low"]"#);
+    }
+}

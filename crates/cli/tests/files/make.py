@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet as pq
@@ -59,7 +60,7 @@ def columns():
         *made(rng, pa.float16(), [(1.5, "1.5"), (0.1, "0.0999755859375"), (-2.0, "-2")]),
     )
     yield "f32", *made(rng, pa.float32(), [(0.1, "0.10000000149011612"), (3.0, "3")])
-    yield "f64", *made(rng, pa.float64(), same([0.1, 1e-300, -1e300, 1 / 3]))
+    yield "f64", *made(rng, pa.float64(), same([0.1, 1e-300, -1e30, 1 / 3]))
     yield "bool", *made(rng, pa.bool_(), [(True, "1"), (False, "0")])
     yield (
         "decimal",
@@ -81,8 +82,27 @@ def columns():
     yield "text", *made(rng, pa.string(), same(words))
     yield "large text", *made(rng, pa.large_string(), same(words))
     yield "view", *made(rng, pa.string_view(), same(words))
-    array, cells = made(rng, pa.string(), same(words))
-    yield "category", array.dictionary_encode(), cells
+    array, cells = made(rng, pa.string(), same([*words, "of the second half"]))
+    array = pa.array(
+        [
+            *(None if v == "of the second half" else v for v in array.to_pylist()[:20]),
+            *array.to_pylist()[20:],
+        ]
+    )
+    cells = [*(c.replace("of the second half", "") for c in cells[:20]), *cells[20:]]
+    # The second half has categories that the first one lacks.
+    levels = list(dict.fromkeys(value for value in array.to_pylist() if value is not None))
+    half = ROWS // 2
+    first = [value for value in levels if value in array[:half].to_pylist()]
+    assert len(first) < len(levels)
+    parts = [
+        pa.DictionaryArray.from_arrays(pa.compute.index_in(part, own), own)
+        for part, own in [
+            (array[:half], pa.array(first)),
+            (array[half:], pa.array(first + [value for value in levels if value not in first])),
+        ]
+    ]
+    yield "category", pa.chunked_array(parts), cells
     array, cells = made(rng, pa.int64(), same([3, 20, 100]))
     yield "number category", array.dictionary_encode(), cells
     levels = pa.array(["low", "high", "none of them"])
@@ -143,7 +163,9 @@ def main():
         {
             "text": pl.Series(["a", None, "a text of more than twelve bytes", "b"] * 5),
             "category": pl.Series(["x", "y", None, "x"] * 5, dtype=pl.Categorical),
-            "enum": pl.Series(["low", "high", "high", "low"] * 5, dtype=pl.Enum(["none", "low", "high"])),
+            "enum": pl.Series(
+                ["low", "high", "high", "low"] * 5, dtype=pl.Enum(["none", "low", "high"])
+            ),
             "list": pl.Series([[1], [], None, [2, 3]] * 5),
             "size": [0.5, None, float("nan"), 2.0] * 5,
             "y": [float(i * i % 7) for i in range(20)],
