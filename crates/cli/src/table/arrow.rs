@@ -594,8 +594,9 @@ impl Array {
         if let Some(parts) = &self.dictionary {
             let mut place = usize::try_from(self.int(row)?).map_err(|_| NO_CATEGORY)?;
             for part in parts {
+                //~ arrow-delta
                 match place.checked_sub(part.rows) {
-                    Some(rest) => place = rest, //~ arrow-delta
+                    Some(rest) => place = rest,
                     None => return part.value(place, text),
                 }
             }
