@@ -312,7 +312,7 @@ impl Config {
 
     pub fn data(&self) -> Result<&Path, Failure> {
         let path = self.data.as_deref().ok_or_else(|| {
-            Failure::usage("the table is missing: give a file, as in `bnn-mcmc fit data.csv`")
+            Failure::usage("the table is missing: give a CSV file, as in `bnn-mcmc fit data.csv`")
         })?;
         match std::fs::metadata(path) {
             // It is looked through before it is fitted.
