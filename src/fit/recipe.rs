@@ -1,5 +1,6 @@
 //! The recipe of a fit: its settings.
 
+use std::borrow::Borrow;
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -455,13 +456,13 @@ impl Recipe {
         self.fit_read(self.reader.read_path(path)?)
     }
 
-    /// Fits the rows of a table whose columns have types, such as a table of a Parquet file. Memory for it is
-    /// freed before the run begins.
+    /// Fits the rows of a table whose columns have types, such as a table of a Parquet file. A table that is
+    /// given away is freed before the run begins.
     ///
     /// # Errors
     /// A table that cannot be read as the recipe says; else as [`fit`](Self::fit).
-    pub fn read_table(&self, table: TypedTable) -> Result<Fit, Error> {
-        let data = self.reader.read_table(&table)?;
+    pub fn read_table(&self, table: impl Borrow<TypedTable>) -> Result<Fit, Error> {
+        let data = self.reader.read_table(table.borrow())?;
         drop(table);
         self.fit_read(data)
     }

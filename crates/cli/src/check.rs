@@ -191,7 +191,7 @@ fn tried(config: &mut Config, table: &Description, opened: &Table) -> Result<Str
     let why = config.settle(table)?;
     let stop = StopHandle::new();
     stop.stop();
-    let fit = opened.clone().fit(&config.recipe(table)?.stop_handle(&stop))?;
+    let fit = opened.try_fit(&config.recipe(table)?.stop_handle(&stop))?;
     let why = why.map_or(".".into(), |why| format!(": {why}"));
     Ok(format!("{why}\n{}\n{}", diagnose::model(&fit), diagnose::columns(&fit)))
 }

@@ -648,7 +648,8 @@ impl Array {
             (32, false) => int!(u32),
             (64, true) => int!(i64),
             (64, false) => int!(u64),
-            (128, true) => int!(i128),
+            // Of other types, so many bits are an error: times are multiplied.
+            (128, true) if matches!(self.values, Values::Decimal { .. }) => int!(i128),
             _ => return Err(format!("numbers of {bits} bits are not read")),
         })
     }

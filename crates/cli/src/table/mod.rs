@@ -21,7 +21,6 @@ use bnn_mcmc::fit::{Fit, Recipe};
 pub use self::write::Predicted;
 
 /// A table that was given by its path.
-#[derive(Clone)]
 pub enum Table {
     /// A file of text.
     Text(PathBuf),
@@ -76,6 +75,15 @@ impl Table {
         }
     }
 
+    /// Fits the table, which stays in memory.
+    pub fn try_fit(&self, recipe: &Recipe) -> Result<Fit, Error> {
+        match self {
+            Self::Text(path) => recipe.read_csv(path),
+            Self::Typed { table, .. } => recipe.read_table(table),
+        }
+    }
+
+    /// Fits the table, which is freed before the run begins.
     pub fn fit(self, recipe: &Recipe) -> Result<Fit, Error> {
         match self {
             Self::Text(path) => recipe.read_csv(path),
