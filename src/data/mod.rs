@@ -47,8 +47,8 @@ mod transform;
 
 pub use crate::cells::{csv_cell, guarded, unguarded};
 pub use csv::{
-    Cells, Charset, ColumnDescription, Columns, CsvData, CsvReader, DateOrder, Dates, Decimal,
-    Description, Encoding, Features, Fill, Finding, Lines, Schema, StandIn,
+    Cells, Charset, ColumnDescription, ColumnType, Columns, CsvData, CsvReader, DateOrder, Dates,
+    Decimal, Description, Encoding, Features, Fill, Finding, Lines, Schema, StandIn, TypedTable,
 };
 pub(crate) use csv::{indicator, new_group};
 pub use dataset::{Dataset, Response};

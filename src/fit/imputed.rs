@@ -1,6 +1,6 @@
 //! Fits of a table with missing values: multiple imputation.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::folder::{check_entries, entries};
 use super::saved::{FIT, problem};
 use super::{Fit, Origin, Parts, Predicted, Recipe};
 use crate::Error;
-use crate::data::{self, CsvData, CsvReader, Dataset, Gap, Schema};
+use crate::data::{self, CsvData, CsvReader, Dataset, Gap, Schema, TypedTable};
 use crate::diagnostics::Verdict;
 use crate::message::Advice;
 use crate::predict::{Predictions, Scores};
@@ -82,10 +82,28 @@ impl Imputed {
     /// Fewer than 2 tables; a file without gaps in features; else as [`Recipe::read_csv`].
     pub fn read_csv(recipe: &Recipe, tables: usize, path: impl AsRef<Path>) -> Result<Self, Error> {
         let recipe = recipe.clone().reader(CsvReader::imputed);
-        let CsvData { dataset, schema, lines, dropped, stand_ins } =
-            recipe.reader.read_path(path)?;
+        Self::fit_read(&recipe, tables, recipe.reader.read_path(path)?)
+    }
+
+    /// Fits `tables` completed copies of a table whose columns have types, as [`Recipe::read_table`] does.
+    ///
+    /// # Errors
+    /// Fewer than 2 tables; a table without gaps in features; else as [`Recipe::read_table`].
+    pub fn read_table(
+        recipe: &Recipe,
+        tables: usize,
+        table: impl Borrow<TypedTable>,
+    ) -> Result<Self, Error> {
+        let recipe = recipe.clone().reader(CsvReader::imputed);
+        let data = recipe.reader.read_table(table.borrow())?;
+        drop(table);
+        Self::fit_read(&recipe, tables, data)
+    }
+
+    fn fit_read(recipe: &Recipe, tables: usize, data: CsvData) -> Result<Self, Error> {
+        let CsvData { dataset, schema, lines, dropped, stand_ins } = data;
         let origin = Origin { schema: Some(schema), lines: Some(lines), dropped, stand_ins };
-        Self::run(&recipe, tables, |recipe| recipe.run(&dataset, origin.clone()))
+        Self::run(recipe, tables, |recipe| recipe.run(&dataset, origin.clone()))
     }
 
     /// Fits `tables` completed copies of `data`, whose [`Schema`] says where values are missing, as

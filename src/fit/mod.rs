@@ -529,7 +529,8 @@ impl Fit {
         &self.parts.origin.stand_ins
     }
 
-    /// The line of the training file that each row of [`data`](Self::data) comes from; `None` if the fit is not
+    /// The line of the training file that each row of [`data`](Self::data) comes from, or its row in a table
+    /// [without lines](crate::data::TypedTable); `None` if the fit is not
     /// of a file, or was saved by a version that did not keep them.
     pub fn lines(&self) -> Option<&Lines> {
         self.parts.origin.lines.as_ref()
@@ -542,8 +543,8 @@ impl Fit {
     }
 
     /// The name of a row of [`training`](Self::training): its line in the file that it comes from,
-    /// such as `line 17`, or else its place in [`data`](Self::data), counted from 0, such as `row
-    /// 15`.
+    /// such as `line 17`, in a table without lines its row, counted from 1, such as `row 16`, or else its
+    /// place in [`data`](Self::data), counted from 0, such as `row 15`.
     pub fn training_row_name(&self, row: usize) -> String {
         self.row_name(self.split().map_or(Some(row), |split| split.train.get(row).copied()), row)
     }
@@ -556,8 +557,8 @@ impl Fit {
 
     fn row_name(&self, place: Option<usize>, row: usize) -> String {
         let place = place.unwrap_or(row);
-        match self.lines().and_then(|lines| lines.get(place)) {
-            Some(line) => format!("line {line}"),
+        match self.lines().and_then(|lines| lines.place(place)) {
+            Some(place) => place.to_string(),
             None => format!("row {place}"),
         }
     }

@@ -1,5 +1,6 @@
 //! The recipe of a fit: its settings.
 
+use std::borrow::Borrow;
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,8 +15,8 @@ use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, imputed, run};
 use crate::Error;
 use crate::choice::by_name;
 use crate::data::{
-    Columns, CsvData, CsvReader, Dataset, Response, Schema, Split, Task, Transform, indicator,
-    new_group,
+    Columns, CsvData, CsvReader, Dataset, Response, Schema, Split, Task, Transform, TypedTable,
+    indicator, new_group,
 };
 use crate::draws::checkpoint::Every;
 use crate::draws::{Approximation, Draws, RunInfo};
@@ -494,7 +495,22 @@ impl Recipe {
     /// # Errors
     /// A file that cannot be read as the recipe says; else as [`fit`](Self::fit).
     pub fn read_csv(&self, path: impl AsRef<Path>) -> Result<Fit, Error> {
-        let CsvData { dataset, schema, lines, dropped, stand_ins } = self.reader.read_path(path)?;
+        self.fit_read(self.reader.read_path(path)?)
+    }
+
+    /// Fits the rows of a table whose columns have types, such as a table of a Parquet file. A table that is
+    /// given away is freed before the run begins.
+    ///
+    /// # Errors
+    /// A table that cannot be read as the recipe says; else as [`fit`](Self::fit).
+    pub fn read_table(&self, table: impl Borrow<TypedTable>) -> Result<Fit, Error> {
+        let data = self.reader.read_table(table.borrow())?;
+        drop(table);
+        self.fit_read(data)
+    }
+
+    fn fit_read(&self, data: CsvData) -> Result<Fit, Error> {
+        let CsvData { dataset, schema, lines, dropped, stand_ins } = data;
         let origin = Origin { schema: Some(schema), lines: Some(lines), dropped, stand_ins };
         self.run(&dataset, origin)
     }
@@ -619,8 +635,8 @@ impl Recipe {
         match data.response() {
             _ if self.transform.is_none() => Ok(()),
             Response::Real(y) => {
-                let line = |row| origin.lines.as_ref().and_then(|lines| lines.get(row));
-                let row = |row| line(row).map_or(Row::Number(row + 1), Row::Line);
+                let place = |row| origin.lines.as_ref().and_then(|lines| lines.place(row));
+                let row = |row| place(row).unwrap_or(Row::Number(row + 1));
                 self.transform.check("response", y.view(), data.response_names(), row)
             }
             Response::Classes { .. } | Response::Counts(_) | Response::Censored { .. } => {
@@ -642,8 +658,8 @@ impl Recipe {
         let Some(((row, j), y)) = y.indexed_iter().find(|(_, y)| !is_share(**y)) else {
             return Ok(());
         };
-        let line = origin.lines.as_ref().and_then(|lines| lines.get(row));
-        let row = line.map_or(Row::Number(row + 1), Row::Line);
+        let place = origin.lines.as_ref().and_then(|lines| lines.place(row));
+        let row = place.unwrap_or(Row::Number(row + 1));
         let column = data.response_names()[j].clone();
         let problem = format!("{} is no share, which must be {SHARES}", number(*y));
         let (table, advice) = ("response".into(), vec![NOT_AT_ENDS.into()]);
@@ -669,8 +685,8 @@ impl Recipe {
         let is_time = |(l, u): &(&f64, &f64)| **u > 0.0 && (**l >= 0.0 || **l == f64::NEG_INFINITY);
         let wrong = lower.iter().zip(upper).position(|row| family.is_of_logs() && !is_time(&row));
         if let Some(row) = wrong {
-            let line = origin.lines.as_ref().and_then(|lines| lines.get(row));
-            let place = line.map_or(Row::Number(row + 1), Row::Line);
+            let place = origin.lines.as_ref().and_then(|lines| lines.place(row));
+            let place = place.unwrap_or(Row::Number(row + 1));
             let time = if upper[row] > 0.0 { lower[row] } else { upper[row] };
             let problem = format!("{} is no time, which must be {TIMES}", number(time));
             let (table, advice) = ("response".into(), vec![NOT_AT_ZERO.into()]);

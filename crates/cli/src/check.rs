@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use bnn_mcmc::data::{ColumnDescription, Description, Finding};
+use bnn_mcmc::data::{ColumnDescription, ColumnType, Description, Finding};
 use bnn_mcmc::message::Advice;
 use bnn_mcmc::sampler::StopHandle;
 use clap::Args;
 
 use crate::config::{Config, TableSettings};
 use crate::output::{self, count, number, quoted};
+use crate::table::Table;
 use crate::{Ended, Failure, diagnose, task, words};
 
 /// Describes a table, the reasons for which `fit` would refuse it, and how to mend them
@@ -17,7 +18,7 @@ use crate::{Ended, Failure, diagnose, task, words};
 /// Exit code 1 if `fit` would refuse the table as these flags say it is.
 #[derive(Args)]
 pub struct CheckArgs {
-    /// The table: a CSV file, or one like it, as it is or packed by gzip
+    /// The table: a CSV file, or one like it, as it is or packed by gzip; a Parquet or an Arrow (Feather) file
     data: Option<PathBuf>,
     #[command(flatten)]
     table: TableSettings,
@@ -30,8 +31,10 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     let config = Config { data: args.data, table: args.table, ..Config::default() };
     let mut config = config.over(args.file.as_deref())?;
     let data = config.data()?.to_path_buf();
-    let table = config.reader()?.describe_path(&data)?;
+    let opened = config.open()?;
+    let table = opened.describe(&config.reader()?)?;
     config.name_columns(&table);
+    config.take_order(&opened);
 
     let mut text = format!(
         "{}: {}, {}",
@@ -77,7 +80,7 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
         output::print(&text)?;
         return Ok(Ended::Done);
     }
-    let as_it_is = tried(&mut config, &table);
+    let as_it_is = tried(&mut config, &table, &opened);
     match &as_it_is {
         Ok(accepted) => text.push_str(&format!("\n{}{accepted}", output::good("`fit` accepts it"))),
         Err(failure) => {
@@ -87,7 +90,7 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
                 failure.message
             ));
             if !flags.is_empty() {
-                text.push_str(&match tried(&mut mended, &table) {
+                text.push_str(&match tried(&mut mended, &table, &opened) {
                     Ok(accepted) => format!(
                         "{}{accepted}",
                         output::good(&format!("`fit` accepts it with{flags}"))
@@ -111,7 +114,13 @@ fn ignoring(names: &[String]) -> String {
     format!(" --ignore {}", quoted(&names.join(",")))
 }
 
-fn kind(column: &ColumnDescription) -> &'static str {
+fn kind(column: &ColumnDescription) -> &str {
+    match &column.kind {
+        Some(ColumnType::Bools) => return "true or false",
+        Some(ColumnType::Labels) => return "labels",
+        Some(ColumnType::Other(kind)) => return kind,
+        _ => {}
+    }
     if column.dates.is_some() {
         return "dates";
     }
@@ -127,12 +136,15 @@ fn kind(column: &ColumnDescription) -> &'static str {
 /// The range of numbers; labels, each with its number of rows.
 fn values(column: &ColumnDescription) -> String {
     const SHOWN: usize = 6;
+    if matches!(column.kind, Some(ColumnType::Other(_))) {
+        return "not read".into();
+    }
     let different = match &column.values {
         Some(values) => values.len().to_string(),
         None => "more than 1000".into(),
     };
-    if let Some((line, cell)) = &column.dates {
-        return format!("{different} different, {cell} in line {line}");
+    if let Some((row, cell)) = &column.dates {
+        return format!("{different} different, {cell} in {row}");
     }
     match (column.is_text, column.range, &column.first_not_number) {
         (true, ..) => {
@@ -150,10 +162,10 @@ fn values(column: &ColumnDescription) -> String {
         (false, Some((low, high)), None) => {
             format!("{} to {}, {different} different", number(low), number(high))
         }
-        (false, Some((low, high)), Some((line, cell))) => {
-            format!("{} to {}, but line {line}: {cell}", number(low), number(high))
+        (false, Some((low, high)), Some((row, cell))) => {
+            format!("{} to {}, but {row}: {cell}", number(low), number(high))
         }
-        (false, None, Some((line, cell))) => format!("line {line}: {cell}"),
+        (false, None, Some((row, cell))) => format!("{row}: {cell}"),
         (false, None, None) => String::new(),
     }
 }
@@ -175,11 +187,11 @@ pub fn said(found: &[Finding]) -> String {
 
 /// Tries whether `fit` would begin to sample: the run ends before its first step. The text that is
 /// returned ends the sentence that `fit` accepts the table.
-fn tried(config: &mut Config, table: &Description) -> Result<String, Failure> {
+fn tried(config: &mut Config, table: &Description, opened: &Table) -> Result<String, Failure> {
     let why = config.settle(table)?;
     let stop = StopHandle::new();
     stop.stop();
-    let fit = config.recipe(table)?.stop_handle(&stop).read_csv(config.data()?)?;
+    let fit = opened.try_fit(&config.recipe(table)?.stop_handle(&stop))?;
     let why = why.map_or(".".into(), |why| format!(": {why}"));
     Ok(format!("{why}\n{}\n{}", diagnose::model(&fit), diagnose::columns(&fit)))
 }

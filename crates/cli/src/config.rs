@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Failure;
 use crate::choice::{Chosen, typed};
+use crate::table::Table;
 use crate::task::{Asked, choose};
 
 /// The name of the file of settings in the folder of a run.
@@ -22,7 +23,7 @@ pub const FILE: &str = "config.toml";
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The table: a CSV file, or one like it, as it is or packed by gzip
+    /// The table: a CSV file, or one like it, as it is or packed by gzip; a Parquet or an Arrow (Feather) file
     pub data: Option<PathBuf>,
     #[command(flatten)]
     pub table: TableSettings,
@@ -334,6 +335,27 @@ impl Config {
         }
     }
 
+    /// Opens the table. Settings on the form of text are refused where it is of another form.
+    pub fn open(&self) -> Result<Table, Failure> {
+        let path = self.data()?;
+        let defaults = Self::defaults().table;
+        let table = Table::open(path, self.table.limit.or(defaults.limit).unwrap_or(u64::MAX))?;
+        let is_given = [
+            ("--delimiter", self.table.delimiter != defaults.delimiter),
+            ("--header", self.table.header != defaults.header),
+            ("--charset", self.table.charset != defaults.charset),
+            ("--decimal", self.table.decimal != defaults.decimal),
+            ("--date-order", self.table.date_order != defaults.date_order),
+        ];
+        match is_given.iter().find(|(_, is_given)| *is_given && !table.is_text()) {
+            Some((flag, _)) => Err(Failure::usage(format!(
+                "`{flag}` is for tables of text: leave it out, since the columns of {} have types",
+                path.display()
+            ))),
+            None => Ok(table),
+        }
+    }
+
     pub fn target(&self) -> Result<&[String], Failure> {
         self.table.target.as_deref().filter(|target| !target.is_empty()).ok_or_else(|| {
             Failure::usage("the column to predict is missing: say it by `--target COLUMN`")
@@ -372,6 +394,17 @@ impl Config {
                 false => entry.split(',').map(String::from).collect(),
             };
             *list = list.iter().flat_map(apart).collect();
+        }
+    }
+
+    /// Takes the order of the classes from the type of their column, if they are to be in order and no other
+    /// order is given.
+    pub fn take_order(&mut self, table: &Table) {
+        let is_ordinal = self.model.noise == Some(Chosen(Noise::Ordinal));
+        if let (true, None, Some([target])) =
+            (is_ordinal, &self.table.classes, self.table.target.as_deref())
+        {
+            self.table.classes = table.order_of(target).map(<[String]>::to_vec); //~ order-of-type
         }
     }
 

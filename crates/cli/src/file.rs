@@ -54,20 +54,10 @@ impl Writing {
 
     /// Writes a piece, as it is. Returns whether anybody reads on.
     pub fn write(&mut self, text: &str) -> Result<bool, Failure> {
-        let written = match &mut self.to {
-            To::Stdout => {
-                let mut out = io::stdout().lock();
-                out.write_all(text.as_bytes()).and_then(|()| out.flush())
-            }
-            To::Device(file) => match file.write_all(text.as_bytes()) {
-                Err(e) if e.kind() == ErrorKind::BrokenPipe => return Ok(false),
-                written => written,
-            },
-            To::New(file) => file.iter_mut().try_for_each(|file| file.write_all(text.as_bytes())),
-        };
-        match (written, &self.path) {
+        let is_pipe = matches!(self.to, To::Stdout | To::Device(_));
+        match (self.write_all(text.as_bytes()), &self.path) {
             (Ok(()), _) => Ok(true),
-            (Err(e), None) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
+            (Err(e), _) if is_pipe && e.kind() == ErrorKind::BrokenPipe => Ok(false),
             (Err(e), None) => Err(Failure::error(format!("standard output: {e}"))),
             (Err(e), Some(path)) => Err(Error::io(path, e).into()),
         }
@@ -88,6 +78,27 @@ impl Writing {
             });
             placed.map_err(|e| Error::io(path, e))?;
         }
+        Ok(())
+    }
+}
+
+impl Write for Writing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes).map(|()| bytes.len())
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.to {
+            To::Stdout => {
+                let mut out = io::stdout().lock();
+                out.write_all(bytes).and_then(|()| out.flush())
+            }
+            To::Device(file) => file.write_all(bytes),
+            To::New(file) => file.iter_mut().try_for_each(|file| file.write_all(bytes)),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

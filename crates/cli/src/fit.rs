@@ -126,9 +126,10 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         let problem = "`--impute` fits whole tables: it does not go with a range of `--chains`";
         return Err(Failure::usage(problem));
     }
-    let data = config.data()?.to_path_buf();
-    let table = config.reader()?.describe_path(&data)?;
+    let opened = config.open()?;
+    let table = opened.describe(&config.reader()?)?;
     config.name_columns(&table);
+    config.take_order(&opened);
     let why = config.settle(&table);
     // The findings come as from `check`, before time is spent, and before an error that they may
     // explain.
@@ -152,9 +153,10 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     // The draws in the checkpoint are safe at a second signal.
     signals::stop(&stop, "stopping after the draw that each chain is in; once more to end at once");
     if let Some(tables) = config.table.impute {
-        return imputed::run(&recipe, tables, (config, &out), (strict, quiet));
+        let fits = opened.fit_imputed(&recipe, tables)?;
+        return imputed::ended(&fits, tables, (config, &out), (strict, quiet));
     }
-    let fit = recipe.read_csv(&data)?;
+    let fit = opened.fit(&recipe)?;
     signals::stop(&stop, "ending when the files are whole; once more to end at once");
     fit.rebuilt().iter().for_each(|what| output::note(what));
     let folder = match &only {

@@ -2,20 +2,19 @@
 
 use std::path::Path;
 
-use bnn_mcmc::fit::{Fit, Imputed, Recipe};
+use bnn_mcmc::fit::{Fit, Imputed};
 
 use crate::config::Config;
 use crate::output::{self, count};
 use crate::{Ended, Failure, diagnose, fit, words};
 
-/// Fits the tables, or goes on with them, in folders inside `out`.
-pub fn run(
-    recipe: &Recipe,
+/// Says how a run of `tables` tables in folders inside `out` has ended.
+pub fn ended(
+    fits: &Imputed,
     tables: usize,
     (config, out): (Config, &Path),
     (strict, quiet): (bool, bool),
 ) -> Result<Ended, Failure> {
-    let fits = Imputed::read_csv(recipe, tables, config.data()?)?;
     let mut interrupted = false;
     for one in fits.fits() {
         one.rebuilt().iter().for_each(|what| output::note(what));
@@ -34,7 +33,7 @@ pub fn run(
     if !quiet {
         output::note(diagnose::columns(first).trim_end());
     }
-    ending(&fits, first, out, strict)
+    ending(fits, first, out, strict)
 }
 
 /// The summary of the fits.

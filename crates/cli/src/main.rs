@@ -16,6 +16,7 @@ mod output;
 mod predict;
 mod report;
 mod signals;
+mod table;
 mod task;
 mod words;
 

@@ -11,8 +11,8 @@ use bnn_mcmc::ndarray::{ArrayView2, Axis};
 use bnn_mcmc::predict::Predictions;
 use clap::Args;
 
-use crate::file::Writing;
 use crate::output::{self, count};
+use crate::table::{Predicted, Table};
 use crate::{Ended, Failure, diagnose, folder, words};
 
 /// The numbers of a block's predictions: 256 MiB.
@@ -75,9 +75,12 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         return Err(Error::argument("--times", time, "finite numbers").into());
     }
     let of_new_rows = |e: Error| Failure::error(e.in_words(&words::NewRows));
-    let mut out = Writing::begin(args.out.as_deref())?;
+    let table = Table::open(&args.table, schema.limit()).map_err(of_new_rows)?;
+    let mut out = Predicted::begin(args.out.as_deref())?;
+    // No spreadsheet takes names for formulas there.
+    let is_raw = args.raw_names || out.is_parquet();
     let (note, scores) = if args.scores {
-        let read = schema.read_path(&args.table).map_err(of_new_rows)?;
+        let read = table.read(schema).map_err(of_new_rows)?;
         let rows = &read.dataset;
         let predictions = match &tables {
             None => fit.predict(rows),
@@ -85,11 +88,11 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         };
         let predictions = predictions.map_err(|e| in_file(e, &args.table, &read.lines))?;
         let scores = predictions.scores()?.to_string();
-        out.write(&csv(&predictions, 0, &read.lines, args)?)?;
+        (out, _) = out.write(&csv(&predictions, 0, &read.lines, args, is_raw)?, true)?;
         let note = said(fit, rows.x().view(), &read.lines, &read.dropped, &read.stand_ins, &[]);
         (note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores)))
     } else {
-        let new = schema.read_features_path(&args.table).map_err(of_new_rows)?;
+        let new = table.read_features(schema).map_err(of_new_rows)?;
         let height = height(fit, n_tables);
         for (k, block) in new.x.axis_chunks_iter(Axis(0), height).enumerate() {
             let predicted = match &tables {
@@ -97,7 +100,10 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
                 Some(tables) => tables.predict_new(block)?,
             };
             let predictions = predicted.predictions;
-            if !out.write(&csv(&predictions, k * height, &new.lines, args)?)? {
+            let is_read;
+            (out, is_read) =
+                out.write(&csv(&predictions, k * height, &new.lines, args, is_raw)?, k == 0)?;
+            if !is_read {
                 break;
             }
         }
@@ -120,7 +126,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
 fn in_file(error: Error, path: &Path, lines: &Lines) -> Failure {
     let error = match error {
         Error::Cell { row: Row::Number(n), column, problem, .. } => {
-            let row = lines.get(n - 1).map_or(Row::Number(n), Row::Line);
+            let row = lines.place(n - 1).unwrap_or(Row::Number(n));
             let table = path.display().to_string();
             Error::Cell { table, row, column, problem, advice: Vec::new() }
         }
@@ -141,13 +147,15 @@ fn height(fit: &Fit, tables: usize) -> usize {
 }
 
 /// The predictions as lines of CSV, of which the first row has the number `first`, with the line of each
-/// row in the table.
+/// row in the table, or its row there if that has no lines.
 fn csv(
     predictions: &Predictions,
     first: usize,
     lines: &Lines,
     args: &PredictArgs,
+    is_raw: bool,
 ) -> Result<String, Failure> {
+    let place = if lines.unit() == "row" { "table_row" } else { "line" };
     let with_lines = || -> Result<String, Box<dyn std::error::Error>> {
         let mut bytes = Vec::new();
         predictions.write_csv_at(&mut bytes, &args.times)?;
@@ -163,10 +171,10 @@ fn csv(
                     text.push_str(&format!("{},{line}", first + row)); //~ predict-row
                 }
                 Err(_) if i == 0 && first > 0 => continue,
-                Err(_) => text.push_str(&format!("{},line", &record[0])),
+                Err(_) => text.push_str(&format!("{},{place}", &record[0])),
             }
             for cell in record.iter().skip(1) {
-                let cell = if args.raw_names { unguarded(cell) } else { cell };
+                let cell = if is_raw { unguarded(cell) } else { cell };
                 text.extend([",", &csv_cell(cell)]);
             }
             text.push('\n');
@@ -190,9 +198,12 @@ fn said(
     let mut text = format!("{} predicted", count(x.nrows(), "row"));
     if !dropped.is_empty() {
         let left_out = listed(dropped, 20);
-        let (rows, lines) =
-            (count(dropped.len(), "row"), if dropped.len() == 1 { "line" } else { "lines" });
-        text.push_str(&format!(", {rows} left out because of missing values ({lines} {left_out})"));
+        let rows = count(dropped.len(), "row");
+        let places =
+            if dropped.len() == 1 { lines.unit().into() } else { format!("{}s", lines.unit()) };
+        text.push_str(&format!(
+            ", {rows} left out because of missing values ({places} {left_out})"
+        ));
     }
     for stand_in in stand_ins {
         text.push_str(&format!("; {stand_in}"));
@@ -214,7 +225,7 @@ fn said(
                 if values <= SHOWN {
                     //~ predict-outside-line
                     let outside = Outside { row: line, value, range: range.clone() }.to_string();
-                    first.push(outside.replacen("row", "line", 1));
+                    first.push(outside.replacen("row", lines.unit(), 1));
                 }
             }
         }

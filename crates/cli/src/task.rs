@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{ColumnDescription, Description, Task};
+use bnn_mcmc::data::{ColumnDescription, ColumnType, Description, Task};
 use bnn_mcmc::message::Choice;
 
 use crate::Failure;
@@ -72,6 +72,10 @@ pub fn choose(
     };
     let name = &first.name;
     let different = first.values.as_ref().map(Vec::len);
+    if first.kind == Some(ColumnType::Bools) {
+        let why = format!("classification, since `{name}` holds true and false");
+        return Ok((Task::Classification, why));
+    }
     //~ text-response
     if first.is_text {
         let kinds = different.map_or("more than 1000".into(), |n| n.to_string());

@@ -111,6 +111,11 @@ impl Dates {
         seconds(cell, self.day())
     }
 
+    /// The time of a cell in seconds, if it is written as ISO 8601 has it.
+    pub(super) fn read_iso(&self, cell: &str) -> Option<f64> {
+        seconds(cell, self.has_years().then_some(DAYS[0].0))
+    }
+
     /// Whether the first feature is the elapsed time, of which a missing one has the median.
     pub(super) fn has_years(&self) -> bool {
         self.first.is_some()

@@ -7,9 +7,10 @@ use std::io::Read;
 use std::path::Path;
 
 use super::table::{Table, is_date, is_no_label};
-use super::{CsvReader, Source};
+use super::{ColumnType, CsvReader, Source, TypedTable};
 use crate::Error;
 use crate::cells::shown;
+use crate::error::Row;
 
 /// The values of a column are counted one by one up to this number of different ones.
 const MOST_VALUES: usize = 1000;
@@ -52,19 +53,22 @@ pub struct ColumnDescription {
     pub range: Option<(f64, f64)>,
     /// Whether all cells that are not missing are counts: 0, 1, 2, ...
     pub is_counts: bool,
-    /// The line and the text of the first cell that is neither missing nor a finite number.
-    pub first_not_number: Option<(usize, String)>,
+    /// The line and the text of the first cell that is neither missing nor a finite number. Here and below
+    /// it is the row where the table has no lines.
+    pub first_not_number: Option<(Row, String)>,
     /// The values that are not missing, each with the number of rows that have it: by size if all
     /// are numbers, else as text. `None` if there are more than 1,000 different ones.
     pub values: Option<Vec<(String, usize)>>,
     /// The line and the text of the first date or time, if every cell that is not missing is one.
-    pub dates: Option<(usize, String)>,
+    pub dates: Option<(Row, String)>,
     /// The line and the text of the first whole number that is not the same as a number of 64 bits: one
     /// beyond 2^53, whose last digits are lost.
-    pub lost_digits: Option<(usize, String)>,
+    pub lost_digits: Option<(Row, String)>,
     /// The first column before this one that has the same value in every row, numbers written in another
     /// way included.
     pub copy_of: Option<String>,
+    /// The type of the column; `None` in a table of text, which has none.
+    pub kind: Option<ColumnType>,
 }
 
 impl CsvReader {
@@ -90,7 +94,23 @@ impl CsvReader {
 
     fn describe_source(&self, mut source: Source) -> Result<Description, Error> {
         let text = self.text(&mut source)?;
-        let table = Table::new(self, &source.name, &text, 1)?;
+        self.describe_rows(&Table::new(self, &source.name, &text, 1)?)
+    }
+
+    /// Describes a table whose columns have types, like [`describe_path`](Self::describe_path).
+    ///
+    /// # Errors
+    /// Two columns of the same name; more text than the [limit](Self::limit).
+    pub fn describe_table(&self, table: &TypedTable) -> Result<Description, Error> {
+        table.check_limit(self.limit)?;
+        let mut described = self.describe_rows(&Table::typed(table, 1)?)?;
+        for (column, kind) in described.columns.iter_mut().zip(&table.types) {
+            column.kind = Some(kind.clone());
+        }
+        Ok(described)
+    }
+
+    fn describe_rows(&self, table: &Table) -> Result<Description, Error> {
         let column = |name: &String| ColumnDescription {
             name: name.clone(),
             missing: 0,
@@ -102,6 +122,7 @@ impl CsvReader {
             dates: None,
             lost_digits: None,
             copy_of: None,
+            kind: None,
         };
         let mut columns: Vec<ColumnDescription> = table.names.iter().map(column).collect();
         let mut values = vec![Some(HashMap::new()); columns.len()];
@@ -112,11 +133,22 @@ impl CsvReader {
         let (mut rows, mut complete) = (0, 0);
         table.each_row(|line, cells| {
             rows += 1;
-            complete += usize::from(!cells.iter().any(|cell| self.is_missing(cell)));
+            let line = table.place(line);
+            let is_missing =
+                |j: usize, cell: &str| !table.is_other(j) && table.is_missing(self, cell);
+            let mut each = cells.iter().enumerate();
+            complete += usize::from(!each.any(|(j, cell)| is_missing(j, cell)));
             let all = columns.iter_mut().zip(&mut values).zip(&mut sums).zip(&mut are_dates);
-            for ((((column, values), sums), are_dates), cell) in all.zip(cells) {
-                let number = self.decimal.parse(cell).filter(|value| value.is_finite());
-                let is_missing = self.is_missing(cell);
+            for ((((column, values), sums), are_dates), (j, cell)) in
+                all.zip(cells.iter().enumerate())
+            {
+                if table.is_other(j) {
+                    continue;
+                }
+                let is_text = table.holds_text(j);
+                let number = table.decimal.parse(cell).filter(|value| value.is_finite());
+                let number = number.filter(|_| !is_text);
+                let is_missing = is_missing(j, cell);
                 let lost = number.filter(|_| !is_missing).is_some_and(|value| loses(cell, value));
                 // A number is the same number however it is written, unless it is not held exactly.
                 let of_number = number.map(|value| (value + 0.0).to_le_bytes());
@@ -133,7 +165,7 @@ impl CsvReader {
                     continue;
                 }
                 if *are_dates {
-                    *are_dates = number.is_none() && is_date(cell);
+                    *are_dates = number.is_none() && !is_text && is_date(cell);
                     if *are_dates {
                         column.dates.get_or_insert_with(|| (line, shown(cell)));
                     }
@@ -141,7 +173,7 @@ impl CsvReader {
                 if lost {
                     column.lost_digits.get_or_insert_with(|| (line, shown(cell)));
                 }
-                column.is_text &= !is_no_label(cell, self.decimal);
+                column.is_text &= is_text || !is_no_label(cell, table.decimal);
                 match number {
                     Some(value) => {
                         let (low, high) = column.range.unwrap_or((value, value));
@@ -163,8 +195,13 @@ impl CsvReader {
             Ok(())
         })?;
         let mut first: HashMap<(u64, u32), String> = HashMap::new();
-        for ((column, (hash, crc)), are_dates) in columns.iter_mut().zip(sums).zip(are_dates) {
+        for (j, ((column, (hash, crc)), are_dates)) in
+            columns.iter_mut().zip(sums).zip(are_dates).enumerate()
+        {
             column.dates = column.dates.take().filter(|_| are_dates);
+            if table.is_other(j) {
+                continue;
+            }
             match first.entry((hash.finish(), crc.finalize())) {
                 Entry::Occupied(earlier) => column.copy_of = Some(earlier.get().clone()),
                 Entry::Vacant(place) => drop(place.insert(column.name.clone())),
@@ -178,7 +215,7 @@ impl CsvReader {
             column.values = values.map(|values| {
                 let mut values: Vec<(String, usize)> =
                     values.into_iter().map(|(value, n)| (value.into_owned(), n)).collect();
-                let number = |value: &str| self.decimal.parse(value).unwrap_or(f64::NAN);
+                let number = |value: &str| table.decimal.parse(value).unwrap_or(f64::NAN);
                 match column.first_not_number {
                     Some(_) => values.sort(),
                     None => values.sort_by(|(a, _), (b, _)| {

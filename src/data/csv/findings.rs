@@ -3,10 +3,11 @@
 use std::fmt;
 
 use super::learn::{MANY_LEVELS, are_many, are_with_unit};
-use super::table::is_date;
-use super::{ColumnDescription, Columns, CsvReader, Description, Encoding};
+use super::table::{OTHER_TYPE, is_date};
+use super::{ColumnDescription, ColumnType, Columns, CsvReader, Description, Encoding};
 use crate::cells::shown;
 use crate::data::Task;
+use crate::error::Row;
 use crate::message::{Advice, Vocabulary, advised, count};
 
 /// A response that holds numbers with more classes than this is worth a remark.
@@ -66,8 +67,8 @@ pub enum Finding {
     Dates {
         /// The name of the column.
         column: String,
-        /// The line of the first date, counted from 1.
-        line: usize,
+        /// The line of the first date, or its row where there are no lines.
+        row: Row,
         /// The first date.
         cell: String,
         /// The number of labels, if the column is taken for labels, as was asked for.
@@ -112,8 +113,8 @@ pub enum Finding {
     NotNumber {
         /// The name of the column.
         column: String,
-        /// The line of the first such cell, counted from 1.
-        line: usize,
+        /// The line of the first such cell, or its row where there are no lines.
+        row: Row,
         /// The cell.
         cell: String,
         /// Whether it is a column of the response.
@@ -123,12 +124,19 @@ pub enum Finding {
     LostDigits {
         /// The name of the column.
         column: String,
-        /// The line of the first such number, counted from 1.
-        line: usize,
+        /// The line of the first such number, or its row where there are no lines.
+        row: Row,
         /// The number.
         cell: String,
         /// Whether it is a column of the response.
         is_response: bool,
+    },
+    /// The column has a [type](super::ColumnType::Other) that can be neither a feature nor the response.
+    OtherType {
+        /// The name of the column.
+        column: String,
+        /// The type.
+        kind: String,
     },
     /// The response holds numbers, and is taken for classes, of which there are many.
     NumericClasses {
@@ -155,6 +163,7 @@ impl Finding {
             | Self::Missing { column, .. }
             | Self::NotNumber { column, .. }
             | Self::LostDigits { column, .. }
+            | Self::OtherType { column, .. }
             | Self::NumericClasses { column, .. } => column,
         }
     }
@@ -176,6 +185,7 @@ impl Finding {
             Self::Dates { .. } => vec![leave_out(), Advice::MarkMissing],
             Self::ManyLabels { .. } => vec![leave_out(), labels()],
             Self::Unit { .. } => vec!["take the unit out".into(), labels()],
+            Self::OtherType { .. } => vec!["convert it".into(), leave_out()],
             Self::Missing { .. } => vec![],
             Self::NotNumber { is_response: true, .. } => vec![correct, Advice::MarkMissing],
             Self::NotNumber { .. } => vec![correct, Advice::MarkMissing, labels()],
@@ -198,7 +208,8 @@ impl Finding {
             | Self::Constant { .. }
             | Self::ManyLabels { .. }
             | Self::Unit { .. }
-            | Self::NotNumber { .. } => true,
+            | Self::NotNumber { .. }
+            | Self::OtherType { .. } => true,
             Self::Dates { labels, .. } => labels.is_none(),
             Self::Identifier { .. }
             | Self::Copy { .. }
@@ -228,8 +239,8 @@ impl fmt::Display for Finding {
                     "is a copy of the response `{response}` in every row, which it gives away"
                 )
             }
-            Self::Dates { line, cell, labels, .. } => {
-                write!(f, "holds dates or times, such as `{}` in line {line}", shown(cell))?;
+            Self::Dates { row, cell, labels, .. } => {
+                write!(f, "holds dates or times, such as `{}` in {row}", shown(cell))?;
                 match labels {
                     Some(labels) => write!(
                         f,
@@ -255,14 +266,15 @@ impl fmt::Display for Finding {
                 };
                 write!(f, "has no value in {}: {what}", count(*rows, "row"))
             }
-            Self::NotNumber { line, cell, .. } => {
-                write!(f, "holds numbers, but line {line} has `{}`", shown(cell))
+            Self::NotNumber { row, cell, .. } => {
+                write!(f, "holds numbers, but {row} has `{}`", shown(cell))
             }
-            Self::LostDigits { line, cell, .. } => write!(
+            Self::LostDigits { row, cell, .. } => write!(
                 f,
-                "holds whole numbers beyond 2^53, whose last digits are lost, such as `{}` in line {line}",
+                "holds whole numbers beyond 2^53, whose last digits are lost, such as `{}` in {row}",
                 shown(cell)
             ),
+            Self::OtherType { kind, .. } => write!(f, "has the type {kind}, {OTHER_TYPE}"),
             Self::NumericClasses { classes, .. } => write!(
                 f,
                 "holds numbers, which are taken for {} classes without an order",
@@ -300,6 +312,11 @@ impl CsvReader {
             {
                 continue;
             }
+            if let Some(ColumnType::Other(kind)) = &column.kind {
+                let (column, kind) = (column.name.clone(), kind.clone());
+                found.push(Finding::OtherType { column, kind });
+                continue;
+            }
             if is_response(place, column) {
                 self.of_response(column, &mut found);
                 continue;
@@ -333,14 +350,13 @@ impl CsvReader {
             }
             return;
         }
-        if let Some((line, cell)) = column.dates.clone() {
-            found.push(Finding::Dates { column: name(), line, cell, labels: None });
-        } else if let (false, Some((line, cell))) =
-            (column.is_text, column.first_not_number.clone())
+        if let Some((row, cell)) = column.dates.clone() {
+            found.push(Finding::Dates { column: name(), row, cell, labels: None });
+        } else if let (false, Some((row, cell))) = (column.is_text, column.first_not_number.clone())
         {
-            found.push(Finding::NotNumber { column: name(), line, cell, is_response: true });
-        } else if let Some((line, cell)) = column.lost_digits.clone() {
-            found.push(Finding::LostDigits { column: name(), line, cell, is_response: true });
+            found.push(Finding::NotNumber { column: name(), row, cell, is_response: true });
+        } else if let Some((row, cell)) = column.lost_digits.clone() {
+            found.push(Finding::LostDigits { column: name(), row, cell, is_response: true });
         }
     }
 
@@ -370,11 +386,12 @@ impl CsvReader {
             found.push(Finding::Constant { column: name(), value: value.clone() });
             return false;
         }
-        let is_asked_for = self.categorical.contains(&column.name);
+        let is_asked_for =
+            self.categorical.contains(&column.name) || column.kind == Some(ColumnType::Labels);
         let is_many = labels.is_none_or(|n| are_many(n, rows));
-        if let Some((line, cell)) = column.dates.clone() {
+        if let Some((row, cell)) = column.dates.clone() {
             if is_asked_for {
-                found.push(Finding::Dates { column: name(), line, cell, labels });
+                found.push(Finding::Dates { column: name(), row, cell, labels });
             }
             self.of_missing(column, false, found);
             return true;
@@ -397,15 +414,15 @@ impl CsvReader {
                 found.push(Finding::SparseLabels { column: name(), labels, rows });
             }
             (false, false) => {
-                if let Some((line, cell)) = column.first_not_number.clone() {
+                if let Some((row, cell)) = column.first_not_number.clone() {
                     let column = name();
                     found.push(match is_date(&cell) {
-                        true => Finding::Dates { column, line, cell, labels: None },
-                        false => Finding::NotNumber { column, line, cell, is_response: false },
+                        true => Finding::Dates { column, row, cell, labels: None },
+                        false => Finding::NotNumber { column, row, cell, is_response: false },
                     });
-                } else if let Some((line, cell)) = column.lost_digits.clone() {
+                } else if let Some((row, cell)) = column.lost_digits.clone() {
                     let is_response = false;
-                    found.push(Finding::LostDigits { column: name(), line, cell, is_response });
+                    found.push(Finding::LostDigits { column: name(), row, cell, is_response });
                 }
             }
             _ => {}

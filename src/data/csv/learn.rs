@@ -7,7 +7,7 @@ use super::column::{Column, Fill, median, weighted_median};
 use super::dates::{Search, seconds};
 use super::role::Role;
 use super::table::{Count, Table, is_no_label};
-use super::{CsvData, CsvReader, Dates, Encoding, Schema};
+use super::{ColumnType, CsvData, CsvReader, Dates, Encoding, Schema};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::Task;
@@ -47,7 +47,11 @@ impl Schema {
         roles: Vec<Role>,
     ) -> Result<(Self, Count), Error> {
         let named: HashSet<&String> = reader.categorical.iter().collect();
-        let is_certain = |j: usize| roles[j] != Role::Feature || named.contains(&table.names[j]);
+        let is_certain = |j: usize| {
+            roles[j] != Role::Feature
+                || named.contains(&table.names[j])
+                || table.type_of(j) == Some(&ColumnType::Labels)
+        };
         let certain: Vec<bool> = (0..roles.len()).map(is_certain).collect();
         // The labels of each column so far, one more than are allowed; `None` where numbers are.
         let mut labels: Vec<Option<BTreeSet<Cow<str>>>> = roles
@@ -64,8 +68,16 @@ impl Schema {
             })
             .collect();
         let fills: Vec<bool> = roles.iter().map(|role| *role == Role::Feature).collect();
-        let is_open = |certain: &bool| (!certain).then(Search::new);
-        let mut searches: Vec<Option<Search>> = certain.iter().map(is_open).collect();
+        let may_be_dates = |j: usize| table.type_of(j).is_none_or(|of| *of == ColumnType::Dates);
+        let is_open =
+            |(j, certain): (usize, &bool)| (!certain && may_be_dates(j)).then(Search::new);
+        let mut searches: Vec<Option<Search>> = certain.iter().enumerate().map(is_open).collect();
+        // Text of digits is text. Where nothing is certain, bools are numbers.
+        let is_no_label = |j: usize, cell: &str| match table.type_of(j) {
+            Some(ColumnType::Text) => false, //~ typed-text
+            Some(ColumnType::Bools) => true,
+            _ => is_no_label(cell, table.decimal),
+        };
         let count = table.count(reader, &roles, &fills, |line, cells, is_missing| {
             for (search, (cell, is_missing)) in
                 searches.iter_mut().zip(cells.iter().zip(is_missing))
@@ -74,12 +86,12 @@ impl Schema {
                     search.add(line, cell);
                 }
             }
-            let cells = cells.iter().zip(is_missing);
-            for ((labels, (cell, is_missing)), certain) in
+            let cells = cells.iter().zip(is_missing).enumerate();
+            for ((labels, (j, (cell, is_missing))), certain) in
                 labels.iter_mut().zip(cells).zip(&certain)
             {
                 let Some(seen) = labels.as_mut().filter(|_| !is_missing) else { continue };
-                if !certain && is_no_label(cell, reader.decimal) {
+                if !certain && is_no_label(j, cell) {
                     *labels = None;
                 } else if seen.len() <= if *certain { MOST_LEVELS } else { MANY_LEVELS }
                     && !seen.contains(cell.as_ref())
@@ -198,7 +210,9 @@ impl Schema {
                     let fill = Fill { value: f64::NAN, marked: count.missing[j] > 0 };
                     let missing = (role == Role::Feature).then_some(fill);
                     let name = name.clone();
-                    let bools = role == Role::Event;
+                    let is_bool = table.type_of(j) == Some(&ColumnType::Bools);
+                    let bools = role == Role::Event
+                        || (role == Role::Feature && is_bool && levels.is_none());
                     columns.push(Column { name, role, levels, bools, dates: None, missing });
                 }
             }
@@ -216,8 +230,9 @@ impl Schema {
         if ways.iter().any(Option::is_some) {
             table.each_row(|_, cells| {
                 for ((times, way), cell) in times.iter_mut().zip(ways).zip(cells) {
-                    let time =
-                        way.filter(|_| !reader.is_missing(cell)).and_then(|way| seconds(cell, way));
+                    let time = way
+                        .filter(|_| !table.is_missing(reader, cell))
+                        .and_then(|way| seconds(cell, way));
                     times.extend(time);
                 }
                 Ok(())

@@ -2,16 +2,43 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The line of a file that each row of a table comes from, counted from 1. It takes memory only
-/// where rows are not on consecutive lines: next to rows that were left out, and to blank lines.
+use crate::error::Row;
+
+/// The line of a file that each row of a table comes from, or of a table [without lines](super::TypedTable)
+/// its row there, counted from 1. It takes memory only where rows are not on consecutive lines: next to rows
+/// that were left out, and to blank lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lines {
     /// The first row, and its line, of each run of rows on consecutive lines.
     runs: Vec<(usize, usize)>,
     rows: usize,
+    /// Whether the rows are not of a file with lines, and are counted from 1 instead.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    are_rows: bool,
 }
 
 impl Lines {
+    /// The places of rows in a [`TypedTable`](super::TypedTable), which has no lines.
+    pub(super) fn of_rows() -> Self {
+        Self { are_rows: true, ..Self::default() }
+    }
+
+    /// The place of a row, counted from 0, in a message: `line 17`, or `row 16` of a table that has no lines;
+    /// `None` if there are fewer rows.
+    pub fn place(&self, row: usize) -> Option<Row> {
+        self.get(row).map(|line| self.named(line))
+    }
+
+    /// A line of the file, or a row of a table that has no lines, in a message.
+    pub fn named(&self, line: usize) -> Row {
+        if self.are_rows { Row::Number(line) } else { Row::Line(line) }
+    }
+
+    /// The name of what is counted: `line` or `row`.
+    pub fn unit(&self) -> &'static str {
+        if self.are_rows { "row" } else { "line" }
+    }
+
     /// The line of a row, counted from 0; `None` if there are fewer rows.
     pub fn get(&self, row: usize) -> Option<usize> {
         let run = self.runs[..].partition_point(|(first, _)| *first <= row).checked_sub(1)?;

@@ -13,6 +13,7 @@ mod role;
 mod schema;
 mod stand_in;
 mod table;
+mod typed;
 
 use std::fmt;
 use std::io::Read;
@@ -33,6 +34,7 @@ use self::role::Role;
 pub use self::schema::{Cells, Schema};
 pub use self::stand_in::StandIn;
 use self::table::{Table, numbered};
+pub use self::typed::{ColumnType, TypedTable};
 use super::gzip::{Source, default_limit};
 use super::{Dataset, Task};
 use crate::Error;
@@ -455,10 +457,23 @@ impl CsvReader {
 
     fn read_source(&self, mut source: Source) -> Result<CsvData, Error> {
         let text = self.text(&mut source)?;
-        let table = Table::new(self, &source.name, &text, 2)?;
-        let roles = self.assign_columns(&table)?;
-        let (schema, count) = Schema::fit(self, &table, roles)?;
-        schema.train(&table, count)
+        self.learn(&Table::new(self, &source.name, &text, 2)?)
+    }
+
+    /// Reads a table whose columns have types.
+    ///
+    /// # Errors
+    /// The errors of [`read_path`](Self::read_path); a column of [another type](ColumnType::Other) that is
+    /// not [ignored](Self::ignore).
+    pub fn read_table(&self, table: &TypedTable) -> Result<CsvData, Error> {
+        table.check_limit(self.limit)?;
+        self.learn(&Table::typed(table, 2)?)
+    }
+
+    fn learn(&self, table: &Table) -> Result<CsvData, Error> {
+        let roles = self.assign_columns(table)?;
+        let (schema, count) = Schema::fit(self, table, roles)?;
+        schema.train(table, count)
     }
 
     /// The columns of the response, as they were named.
@@ -569,10 +584,7 @@ impl CsvReader {
             }
         }
         for (column, name) in table.names.iter().enumerate() {
-            if name == &numbered(column)
-                && self.header != Header::None
-                && roles[column] != Role::Ignored
-            {
+            if name == &numbered(column) && table.has_header() && roles[column] != Role::Ignored {
                 let ignore = Advice::Ignore { column: name.clone(), if_identifier: false };
                 let advice = ["name it".into(), ignore];
                 let problem = format!("column {} has no name", column + 1);
@@ -582,6 +594,7 @@ impl CsvReader {
         if !roles.contains(&Role::Feature) {
             return Err(table.problem("no column is left for the features".into()));
         }
+        table.check_types(&roles)?;
         Ok(roles)
     }
 }
@@ -711,7 +724,7 @@ pub struct CsvData {
     pub dataset: Dataset,
     /// The columns, levels and classes found, to read a test file with.
     pub schema: Schema,
-    /// The line of the file that each row comes from, counted from 1.
+    /// The line of the file that each row comes from, counted from 1; of a [`TypedTable`] its row.
     pub lines: Lines,
     /// The lines of the file that were left out because of a missing value: of the response, or of any
     /// column if [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.
@@ -728,7 +741,7 @@ pub struct Features {
     pub x: Array2<f64>,
     /// The names of the features.
     pub names: Vec<String>,
-    /// The line of the file that each row comes from, counted from 1.
+    /// The line of the file that each row comes from, counted from 1; of a [`TypedTable`] its row.
     pub lines: Lines,
     /// The lines of the file that were left out because of a missing value; empty unless
     /// [`drop_missing_rows`](CsvReader::drop_missing_rows) was asked for.

@@ -5,7 +5,7 @@ use ndarray::Array2;
 use super::column::{Column, Fill};
 use super::role::Role;
 use super::table::{Count, Table};
-use super::{CsvData, Lines, Schema, StandIn};
+use super::{ColumnType, CsvData, Lines, Schema, StandIn};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::dataset::shortened;
@@ -178,14 +178,14 @@ impl Schema {
         let mut x = Vec::with_capacity(rows * width);
         let mut classes = Vec::with_capacity(n_classes);
         let mut y = vec![0.0; n_real];
-        let mut lines = Lines::default();
+        let mut lines = table.no_lines();
         let mut dropped = Vec::with_capacity(count.dropped);
         let mut stand_ins = self.missing(order, count);
         let (mut offset, mut groups) = (None, Groups::of(&self.columns));
         let mut weights: Option<Vec<f64>> = None;
         let mut upper = Vec::with_capacity(if task == Task::Survival { rows } else { 0 });
         table.each_row(|line, cells| {
-            let is_missing = |j: usize| self.reader.is_missing(&cells[j]);
+            let is_missing = |j: usize| table.is_missing(&self.reader, &cells[j]);
             let is_filled =
                 |column: &Column| column.role == Role::Feature || column.missing.is_some();
             let drops = |column: &Column| match column.role {
@@ -225,7 +225,11 @@ impl Schema {
                     continue;
                 }
                 if let Some(dates) = &column.dates {
-                    let time = dates.read(cell).ok_or_else(|| {
+                    let time = match table.type_of(j) {
+                        Some(ColumnType::Dates) => dates.read_iso(cell),
+                        _ => dates.read(cell),
+                    };
+                    let time = time.ok_or_else(|| {
                         let problem =
                             format!("`{}` is no date as the training file has", shown(cell));
                         table.cell_problem(line, j, problem)
@@ -233,8 +237,9 @@ impl Schema {
                     column.push_time(dates, time, &mut x);
                     continue;
                 }
+                let is_bool = table.type_of(j) == Some(&ColumnType::Bools);
                 let Some(codes) = codes else {
-                    let value = match column.bools {
+                    let value = match column.bools || (is_bool && role == Role::Feature) {
                         true => table.truth((line, j), cell)?,
                         false => table.number((line, j), cell, (task, role), lines.rows() == 0)?,
                     };
@@ -250,7 +255,10 @@ impl Schema {
                     }
                     continue;
                 };
+                // `True` here may be `true` in the training file.
+                let same = |level: &&&str| is_bool && level.eq_ignore_ascii_case(cell);
                 let code = codes.get(cell.as_ref()).copied();
+                let code = code.or_else(|| codes.keys().find(same).map(|level| codes[level]));
                 if code.is_none() && column.missing.is_some() {
                     StandIn::unknown(&mut stand_ins, &column.name, cell);
                 } else if code.is_none() {

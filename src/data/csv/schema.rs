@@ -11,7 +11,7 @@ use super::column::{Column, Fill};
 use super::numbers::Numbers;
 use super::role::Role;
 use super::table::{Count, Table};
-use super::{Columns, CsvData, CsvReader, Dates, Features};
+use super::{Columns, CsvData, CsvReader, Dates, Features, TypedTable};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::gzip::Source;
@@ -265,9 +265,22 @@ impl Schema {
 
     fn read_source(&self, mut source: Source) -> Result<CsvData, Error> {
         let text = self.reader.text(&mut source)?;
-        let table = Table::new(&self.reader, &source.name, &text, 2)?;
-        let known = self.without_missing_weights(&table);
-        let Places { order, unused, count } = known.places(&table)?;
+        self.read_rows(&Table::new(&self.reader, &source.name, &text, 2)?)
+    }
+
+    /// Reads the rows of a table whose columns have types, like [`read_path`](Self::read_path).
+    ///
+    /// # Errors
+    /// The errors of [`read_path`](Self::read_path); a column of [another type](super::ColumnType::Other)
+    /// that was a feature or the response in training.
+    pub fn read_table(&self, table: &TypedTable) -> Result<CsvData, Error> {
+        table.check_limit(self.reader.limit)?;
+        self.read_rows(&Table::typed(table, 2)?)
+    }
+
+    fn read_rows(&self, table: &Table) -> Result<CsvData, Error> {
+        let known = self.without_missing_weights(table);
+        let Places { order, unused, count } = known.places(table)?;
         match unused.first() {
             Some(new) => {
                 let problem = format!("column `{}` is not in the training file", shown(new));
@@ -276,7 +289,7 @@ impl Schema {
                 Err(table.problem(problem).advise(advice))
             }
             None => {
-                let read = known.data(&table, known.numbers(&table, &order, &count)?)?;
+                let read = known.data(table, known.numbers(table, &order, &count)?)?;
                 Ok(CsvData { schema: self.clone(), ..read })
             }
         }
@@ -303,6 +316,7 @@ impl Schema {
         order.iter().zip(&self.columns).for_each(|(&j, column)| roles[j] = column.role);
         let mut fills = vec![false; table.names.len()];
         order.iter().zip(&self.columns).for_each(|(&j, c)| fills[j] = c.missing.is_some());
+        table.check_types(&roles)?;
         let count = table.count(&self.reader, &roles, &fills, |_, _, _| ())?;
         Ok(Places { order, unused, count })
     }
@@ -339,7 +353,25 @@ impl Schema {
 
     fn read_features_source(&self, mut source: Source) -> Result<Features, Error> {
         let text = self.reader.text(&mut source)?;
-        let table = Table::new(&self.reader, &source.name, &text, 1)?;
+        self.read_features_of(&Table::new(&self.reader, &source.name, &text, 1)?)
+    }
+
+    /// Reads the features of a table whose columns have types, like
+    /// [`read_features_path`](Self::read_features_path).
+    ///
+    /// # Errors
+    /// The errors of [`read_table`](Self::read_table), except the errors about the response.
+    pub fn read_features_table(&self, table: &TypedTable) -> Result<Features, Error> {
+        table.check_limit(self.reader.limit)?;
+        self.read_features_of(&Table::typed(table, 1)?)
+    }
+
+    /// The most bytes of text that are read: the [limit](CsvReader::limit) of the training file.
+    pub fn limit(&self) -> u64 {
+        self.reader.limit
+    }
+
+    fn read_features_of(&self, table: &Table) -> Result<Features, Error> {
         // Weights are of scores, and so not needed either.
         let is_response = |column: &Column| {
             matches!(column.role, Role::Response(_) | Role::Event | Role::Until | Role::Weight)
@@ -356,9 +388,9 @@ impl Schema {
         let left_out = columns.iter_mut().filter(|column| is_response(column));
         left_out.for_each(|column| column.role = Role::Ignored);
         let features = Self { reader: self.reader.clone(), columns };
-        let Places { order, unused, count } = features.places(&table)?;
+        let Places { order, unused, count } = features.places(table)?;
         let Numbers { x, names, lines, dropped, stand_ins, .. } =
-            features.numbers(&table, &order, &count)?;
+            features.numbers(table, &order, &count)?;
         Ok(Features { x, names, lines, dropped, stand_ins, unused })
     }
 

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::role::Role;
-use super::{CsvReader, Decimal, Delimiter, Header};
+use super::typed::{ColumnType, TypedTable};
+use super::{CsvReader, Decimal, Delimiter, Header, Lines};
 use crate::Error;
 use crate::cells::{Rows, Separator, decode, shown};
 use crate::data::Task;
@@ -12,14 +13,19 @@ use crate::data::dataset::{NOT_A_WEIGHT, is_weight};
 use crate::error::Row;
 use crate::message::{self, Advice};
 
+/// The reason why a column of another type is refused.
+pub(super) const OTHER_TYPE: &str = "which is neither numbers, text, true and false, nor dates";
+
 /// A text whose rows are cut into cells on every pass: only the text is kept.
 pub(super) struct Table<'t> {
     pub(super) file: String,
     header: Header,
-    decimal: Decimal,
+    pub(super) decimal: Decimal,
     pub(super) names: Vec<String>,
     /// The rows below the header.
     body: Rows<'t>,
+    /// The types of the columns, unless the table is of text.
+    types: Option<&'t [ColumnType]>,
 }
 
 /// The number of rows that are kept, and the number of rows left out.
@@ -70,20 +76,72 @@ impl<'t> Table<'t> {
             for (name, cell) in names.iter_mut().zip(first).filter(|(_, cell)| !cell.is_empty()) {
                 *name = cell.into_owned();
             }
-            let mut seen = HashMap::with_capacity(n_columns);
-            for (j, name) in names.iter().enumerate() {
-                if let Some(earlier) = seen.insert(name, j) {
-                    return Err(problem(format!(
-                        "columns {} and {} have the same name, `{}`",
-                        earlier + 1,
-                        j + 1,
-                        shown(name)
-                    )));
-                }
-            }
+            check_names(&names).map_err(problem)?;
         }
         let (file, header, decimal) = (file.into(), reader.header, reader.decimal);
-        Ok(Self { file, header, decimal, names, body })
+        Ok(Self { file, header, decimal, names, body, types: None })
+    }
+
+    /// A table with types, of which there must be `fewest` columns.
+    pub(super) fn typed(typed: &'t TypedTable, fewest: usize) -> Result<Self, Error> {
+        let mut body = Rows::new(&typed.text, Separator::Char(','));
+        body.verbatim = true;
+        let (file, names) = (typed.name.clone(), typed.names.clone());
+        let (header, decimal) = (Header::Insisted, Decimal::Plain);
+        let table = Self { file, header, decimal, names, body, types: Some(&typed.types) };
+        if table.names.len() < fewest {
+            let found = message::count(table.names.len(), "column");
+            return Err(table.problem(format!("the table has {found}, but needs {fewest}")));
+        }
+        check_names(&table.names).map_err(|problem| table.problem(problem))?;
+        Ok(table)
+    }
+
+    /// The type of a column; `None` in a table of text.
+    pub(super) fn type_of(&self, column: usize) -> Option<&'t ColumnType> {
+        self.types.map(|types| &types[column])
+    }
+
+    /// Whether a column holds what is neither numbers, text nor dates.
+    pub(super) fn is_other(&self, column: usize) -> bool {
+        matches!(self.type_of(column), Some(ColumnType::Other(_)))
+    }
+
+    /// Whether the type of a column says that no cell is a number or a date.
+    pub(super) fn holds_text(&self, column: usize) -> bool {
+        let text = [ColumnType::Text, ColumnType::Labels, ColumnType::Bools];
+        self.type_of(column).is_some_and(|of| text.contains(of))
+    }
+
+    /// An error if a column that has a role is of a type that is none for it.
+    pub(super) fn check_types(&self, roles: &[Role]) -> Result<(), Error> {
+        for (j, role) in roles.iter().enumerate() {
+            if let (Some(ColumnType::Other(kind)), false) =
+                (self.type_of(j), *role == Role::Ignored)
+            {
+                let column = self.names[j].clone();
+                let problem =
+                    format!("column `{}` has the type {kind}, {OTHER_TYPE}", shown(&column));
+                let leave_out = Advice::Ignore { column, if_identifier: false };
+                return Err(self.problem(problem).advise(["convert it".into(), leave_out]));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a cell has no value.
+    pub(super) fn is_missing(&self, reader: &CsvReader, cell: &str) -> bool {
+        reader.is_missing(cell) || (self.types.is_some() && cell.is_empty())
+    }
+
+    /// The place of a row in a message, by the number that [`each_row`](Self::each_row) gives it.
+    pub(super) fn place(&self, line: usize) -> Row {
+        if self.types.is_some() { Row::Number(line) } else { Row::Line(line) }
+    }
+
+    /// The places of no row as yet.
+    pub(super) fn no_lines(&self) -> Lines {
+        if self.types.is_some() { Lines::of_rows() } else { Lines::default() }
     }
 
     pub(super) fn problem(&self, problem: String) -> Error {
@@ -94,7 +152,7 @@ impl<'t> Table<'t> {
         let column = shown(&self.names[column]);
         Error::Cell {
             table: self.file.clone(),
-            row: Row::Line(line),
+            row: self.place(line),
             column,
             problem,
             advice: Vec::new(),
@@ -147,13 +205,17 @@ impl<'t> Table<'t> {
         Ok((order, besides.map(|(name, _)| name.clone()).collect()))
     }
 
-    /// Hands every row to `take`, with its line.
+    /// Hands every row to `take`, with its line; of a table with types, with its number, counted from 1.
     pub(super) fn each_row(
         &self,
-        take: impl FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
+        mut take: impl FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let what = if self.header == Header::None { "the first row" } else { "the header" };
-        self.body.each(&self.file, (what, self.names.len()), take)
+        let mut row = 0;
+        self.body.each(&self.file, (what, self.names.len()), |line, cells| {
+            row += 1;
+            take(if self.types.is_some() { row } else { line }, cells) //~ typed-row
+        })
     }
 
     /// Counts the rows and hands those that are kept to `take`, with the places of missing values. Rows
@@ -172,7 +234,7 @@ impl<'t> Table<'t> {
         self.each_row(|line, cells| {
             let (before, mut drops) = (missing, false);
             for (j, cell) in cells.iter().enumerate() {
-                is_missing[j] = roles[j] != Role::Ignored && reader.is_missing(cell);
+                is_missing[j] = roles[j] != Role::Ignored && self.is_missing(reader, cell);
                 if !is_missing[j] {
                     continue;
                 }
@@ -203,7 +265,11 @@ impl<'t> Table<'t> {
         })?;
         let rows = count.complete + count.dropped;
         if rows == 0 {
-            return Err(self.problem("there is a header, but no row below it".into()));
+            let problem = match self.types {
+                Some(_) => "the table has no rows",
+                None => "there is a header, but no row below it",
+            };
+            return Err(self.problem(problem.into()));
         }
         let Some((line, column, cell)) = first else { return Ok(count) };
         let in_all =
@@ -376,6 +442,22 @@ pub(super) fn is_date(cell: &str) -> bool {
         [a, b] => separator == "-" && year(a) && of_month(b),
         _ => false,
     }
+}
+
+/// An error if two columns have the same name.
+fn check_names(names: &[String]) -> Result<(), String> {
+    let mut seen = HashMap::with_capacity(names.len());
+    for (j, name) in names.iter().enumerate() {
+        if let Some(earlier) = seen.insert(name, j) {
+            return Err(format!(
+                "columns {} and {} have the same name, `{}`",
+                earlier + 1,
+                j + 1,
+                shown(name)
+            ));
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn numbered(column: usize) -> String {

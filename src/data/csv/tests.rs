@@ -695,7 +695,10 @@ fn a_table_is_described_before_anything_is_chosen() {
     assert_eq!(kind.values, counted(&[("a", 1), ("b", 2)]));
     assert_eq!((size.missing, size.range, size.is_counts), (1, Some((-10.0, 2.5)), false));
     assert_eq!((empty.missing, empty.is_text, empty.is_counts), (3, false, false));
-    assert_eq!((mixed.is_text, &mixed.first_not_number), (false, &Some((3, "x".into()))));
+    assert_eq!(
+        (mixed.is_text, &mixed.first_not_number),
+        (false, &Some((Row::Line(3), "x".into())))
+    );
     // Without a header all rows count; one column is enough; rows of other lengths are refused.
     let table = y().no_header().describe("1\n2\n".as_bytes()).unwrap();
     assert_eq!((table.rows, &table.columns[0].name[..]), (2, "#1"));
@@ -741,7 +744,7 @@ fn what_is_wrong_with_columns_is_found() {
     let id = || Finding::Identifier { column: name("id") };
     let day = |labels| {
         let (column, cell) = (name("day"), name("2024-01-01"));
-        Finding::Dates { column, line: 2, cell, labels }
+        Finding::Dates { column, row: Row::Line(2), cell, labels }
     };
     let expected = [
         id(),
@@ -804,7 +807,9 @@ fn cells_labels_and_digits_are_found() {
     let long = "9".repeat(60);
     let text = format!("a,y\n1,2\n2,{long}\n3,-9007199254740993\n5,9007199254740994\n");
     let lost = &found(&y(), &text)[0];
-    let Finding::LostDigits { line: 3, is_response: true, .. } = lost else { panic!("{lost:?}") };
+    let Finding::LostDigits { row: Row::Line(3), is_response: true, .. } = lost else {
+        panic!("{lost:?}")
+    };
     assert_eq!(lost.advice(), ["subtract a constant from it".into()]);
     assert_eq!(found(&y(), "a,y\n1,9007199254740992\n3,-9007199254740994\n4,1e300\n"), []);
 }
@@ -911,4 +916,161 @@ fn files_are_read_like_a_table_that_was_none() {
     refused(CsvReader::regression(0), None);
     refused(CsvReader::classification("y"), None);
     refused(CsvReader::regression("y"), Some(vec!["a".into(), "b".into()]));
+}
+
+/// A typed table of these columns, each with its cells.
+fn typed(columns: &[(&str, ColumnType, &[&str])]) -> TypedTable {
+    let named = columns.iter().map(|(name, kind, _)| (*name, kind.clone()));
+    let mut table = TypedTable::new("t.parquet", named, 1 << 20);
+    for row in 0..columns[0].2.len() {
+        columns.iter().for_each(|(.., cells)| table.push(Some(cells[row])));
+        table.end_row().unwrap();
+    }
+    table
+}
+
+#[test]
+fn typed_tables_are_read_as_the_same_text() {
+    use ColumnType::{Bools, Dates, Labels, Numbers, Text};
+    let y = ["1", "2", "3.5", "", "5", "6"];
+    let table = typed(&[
+        ("n", Numbers, &["0.1", "", "-3e-300", "9007199254740993", "7", "NaN"]),
+        ("b", Bools, &["True", "False", "", "True", "True", "False"]),
+        ("t", Text, &["é, \"a\"", " b ", "b", "NA", "?", "b"]),
+        ("code", Text, &["01", "1.5", "", "10", "10", "01"]),
+        ("c", Labels, &["9", "10", "9", "9", "10", ""]),
+        (
+            "d",
+            Dates,
+            &["2024-05-01", "2024-05-01T10:30:00.25", "", "2025-07-01", "1999-01-01", "2024-05-09"],
+        ),
+        ("y", Numbers, &y),
+    ]);
+    let csv = "n,b,t,code,c,d,y\n\
+        0.1,1,\"é, \"\"a\"\"\",01,9,2024-05-01,1\n\
+        ,0, b ,1.5,10,2024-05-01T10:30:00.25,2\n\
+        -3e-300,,b,,9,,3.5\n\
+        9007199254740993,1,NA,10,9,2025-07-01,\n\
+        7,1,?,10,10,1999-01-01,5\n\
+        NaN,0,b,01,,2024-05-09,6\n";
+    let reader = CsvReader::regression("y");
+    let expected = reader.clone().categorical(["c", "code"]).read(csv.as_bytes()).unwrap();
+    let found = reader.read_table(&table).unwrap();
+    assert_eq!(found.dataset, expected.dataset);
+    assert_eq!(found.dropped, [4]);
+    assert_eq!((found.lines.place(3), found.lines.get(4)), (Some(Row::Number(5)), Some(6)));
+    assert_eq!(found.schema.levels("code").unwrap(), ["01", "1.5", "10"]);
+    // Each is read by the schema of the other.
+    assert_eq!(found.schema.read_features(csv.as_bytes()).unwrap().x, {
+        expected.schema.read_features_table(&table).unwrap().x
+    });
+    assert_eq!(found.schema.read_table(&table).unwrap().dataset, found.dataset);
+    // Settings on the form of text have no effect.
+    let other = reader.clone().delimiter(b';').no_header().decimal(Decimal::Comma);
+    let other = other.read_table(&table).unwrap();
+    assert_eq!(other.dataset, expected.dataset);
+    let described = reader.describe_table(&table).unwrap();
+    assert_eq!((described.rows, described.complete), (6, 1));
+    let column = |name: &str| described.columns.iter().find(|c| c.name == name).unwrap();
+    assert!(column("code").is_text && column("b").is_text && !column("n").is_text);
+    assert_eq!(column("code").range, None);
+    assert_eq!(column("n").lost_digits, Some((Row::Number(4), "9007199254740993".into())));
+    assert_eq!(column("d").dates, Some((Row::Number(1), "2024-05-01".into())));
+}
+
+#[test]
+fn cells_of_typed_tables_hold_any_text() {
+    use ColumnType::{Labels, Numbers};
+    let texts = ["a\nb", "\u{FEFF}", "\"", "x\r\ny", "'", "a\nb"];
+    let cells = &["1", "2", "3", "4", "5", "inf"];
+    let table = typed(&[("t", Labels, &texts), ("y", Numbers, cells)]);
+    let reader = CsvReader::regression("y");
+    // Rows are counted, and not lines.
+    let (place, column) = (Row::Number(6), "y");
+    fails!(reader.read_table(&table), Cell { table: "t.parquet", row: place, column: column });
+    let classes = CsvReader::classification("t").read_table(&table).unwrap_err();
+    assert_eq!(classes.to_string(), "t.parquet, row 6, column `y`: `inf` is not a finite number");
+    let table = typed(&[("t", Labels, &texts[..5]), ("y", Numbers, &cells[..5])]);
+    let read = reader.read_table(&table).unwrap();
+    assert_eq!(read.schema.levels("t").unwrap(), ["\"", "'", "a\nb", "x\r\ny", "\u{FEFF}"]);
+    // One column of nothing has rows all the same.
+    let one = typed(&[("x", Numbers, &["", "1", ""])]);
+    let schema = CsvReader::regression("y").read("x,y\n1,2\n3,4\n".as_bytes()).unwrap().schema;
+    assert_eq!(schema.read_features_table(&one).unwrap().x, array![[2.0], [1.0], [2.0]]);
+}
+
+#[test]
+fn bools_of_typed_tables_are_found_among_labels_and_numbers() {
+    let new = typed(&[("b", ColumnType::Bools, &["True", "False", ""])]);
+    for (text, expected) in [
+        ("b,y\n1,1\n0,2\n,3\n", array![[1.0, 0.0], [0.0, 0.0], [0.5, 1.0]]),
+        ("b,y\ntrue,1\nfalse,2\nfalse,4\n", array![[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]),
+    ] {
+        let schema = CsvReader::regression("y").read(text.as_bytes()).unwrap().schema;
+        assert_eq!(schema.read_features_table(&new).unwrap().x, expected, "{text}");
+    }
+    let classes = typed(&[
+        ("x", ColumnType::Numbers, &["1", "2", "3"]),
+        ("b", ColumnType::Bools, &["True", "False", "True"]),
+    ]);
+    let read = CsvReader::classification("b").read_table(&classes).unwrap();
+    assert_eq!(read.schema.class_names().unwrap(), ["False", "True"]);
+    assert_eq!(read.dataset.classes().unwrap(), [1, 0, 1]);
+}
+
+#[test]
+fn dates_of_typed_tables_are_found_where_text_had_another_order() {
+    let text = "d,y\n13.5.2024,1\n14.5.2024,2\n15.5.2024,3\n";
+    let schema = CsvReader::regression("y").read(text.as_bytes()).unwrap().schema;
+    let new = typed(&[("d", ColumnType::Dates, &["2024-05-14"])]);
+    let as_text = schema.read_features("d\n14.5.2024\n".as_bytes()).unwrap();
+    assert_eq!(schema.read_features_table(&new).unwrap().x, as_text.x);
+}
+
+#[test]
+fn typed_tables_that_cannot_be_used_are_refused() {
+    use ColumnType::{Numbers, Other};
+    let list = || Other("list".into());
+    let table = typed(&[
+        ("x", Numbers, &["1", "2"]),
+        ("tags", list(), &["", ""]),
+        ("y", Numbers, &["1", "2"]),
+    ]);
+    let reader = CsvReader::regression("y");
+    assert_eq!(
+        reader.read_table(&table).unwrap_err().to_string(),
+        "t.parquet: column `tags` has the type list, which is neither numbers, text, true and false, nor dates: \
+         convert it, or leave it out by `CsvReader::ignore([\"tags\"])`"
+    );
+    let described = reader.describe_table(&table).unwrap();
+    assert_eq!(described.complete, 2);
+    let found = reader.findings(&described);
+    assert_eq!(found[1], Finding::OtherType { column: "tags".into(), kind: "list".into() });
+    assert!(found[1].is_refused());
+    let read = reader.clone().ignore(["tags"]).read_table(&table).unwrap();
+    // It may be there among new rows, too, and other ones besides.
+    assert_eq!(read.schema.read_features_table(&table).unwrap().x, array![[1.0], [2.0]]);
+    let new = typed(&[("x", list(), &[""])]);
+    fails!(read.schema.read_features_table(&new), Table { table: "t.parquet" });
+    let (a, b) = (("a", Numbers, &["1"][..]), (" a ", Numbers, &["1"][..]));
+    let twice = reader.describe_table(&typed(&[a.clone(), b])).unwrap_err().to_string();
+    assert_eq!(twice, "t.parquet: columns 1 and 2 have the same name, `a`");
+    let unnamed = reader.read_table(&typed(&[(" ", Numbers, &["1"]), ("y", Numbers, &["1"])]));
+    fails!(unnamed, Table { problem: "column 1 has no name" });
+    let one = typed(&[("y", Numbers, &["1"])]);
+    fails!(reader.read_table(&one), Table { problem: "the table has 1 column, but needs 2" });
+    let empty = TypedTable::new("t.parquet", [("x", Numbers), ("y", Numbers)], 9);
+    fails!(reader.read_table(&empty), Table { problem: "the table has no rows" });
+    let none = TypedTable::new("t.parquet", [("x", Numbers); 0], 9);
+    fails!(reader.describe_table(&none), Table { problem: "the table has 0 columns, but needs 1" });
+    let mut large = empty.clone();
+    let mut add = |cells: &[&str]| {
+        cells.iter().for_each(|cell| large.push(Some(cell)));
+        large.end_row()
+    };
+    add(&["1", "2"]).unwrap();
+    fails!(add(&["3"]), Shape { what: "cells of a row", found: 1, expected: 2 });
+    add(&["3", "4"]).unwrap();
+    fails!(add(&["5", "6"]), Table { table: "t.parquet" });
+    fails!(reader.clone().limit(5).read_table(&table), Table { table: "t.parquet" });
 }

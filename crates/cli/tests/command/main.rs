@@ -10,6 +10,7 @@ mod refusals;
 mod runs;
 #[cfg(unix)]
 mod signals;
+mod typed;
 mod walk;
 
 use std::collections::BTreeMap;

@@ -97,7 +97,7 @@ fn by_line(fit: &Fit, mut figure: Figure) -> Figure {
         row.and_then(|row| lines.get(row)).map_or(f64::NAN, |line| line as f64)
     };
     for panel in &mut figure.panels {
-        panel.x.label = "line of the file".into();
+        panel.x.label = format!("{} of the file", lines.unit());
         for mark in &mut panel.marks {
             if let Mark::Points { points, .. } = mark {
                 points.iter_mut().for_each(|[x, _]| *x = line(*x));

@@ -6,7 +6,7 @@ mod scores;
 mod words;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::Dataset;
+use bnn_mcmc::data::{Dataset, Lines};
 use bnn_mcmc::diagnostics::{Summary, SummaryRow, Verdict};
 use bnn_mcmc::fit::Fit;
 use bnn_mcmc::message::{Plain, Vocabulary};
@@ -168,7 +168,8 @@ impl<'a> Findings<'a> {
 
     /// A sentence on the names of rows: lines of a file, or places in a data set.
     fn rows_are(&self) -> &'static str {
-        match self.fit.lines() {
+        match self.fit.lines().map(Lines::unit) {
+            Some("row") => "Rows are named by their place in the file, counted from 1.",
             Some(_) => "Rows are named by their line in the file, counted from 1.",
             None => "Rows are counted from 0, in the order of the data.",
         }

@@ -1,7 +1,7 @@
 //! The page.
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{Dataset, Response};
+use bnn_mcmc::data::{Dataset, Lines, Response};
 use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, Outcome, SummaryRow};
 use bnn_mcmc::predict::Loo;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -85,6 +85,7 @@ fn verdict(findings: &Findings) -> Markup {
 fn data(findings: &Findings) -> Markup {
     let fit = findings.fit;
     let rows = |n: usize| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
+    let unit = fit.lines().map_or("line", Lines::unit);
     let features = fit
         .ranges()
         .iter()
@@ -101,7 +102,7 @@ fn data(findings: &Findings) -> Markup {
                     dt { "Left out" }
                     dd {
                         (rows(fit.dropped().len())) " with missing values: "
-                        (listed(fit.dropped().iter().map(|line| format!("line {line}"))))
+                        (listed(fit.dropped().iter().map(|line| format!("{unit} {line}"))))
                     }
                 }
                 @for stand_in in fit.stand_ins() {

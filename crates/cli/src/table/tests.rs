@@ -1,0 +1,172 @@
+//! Files that other programs wrote, and broken ones.
+
+use std::fs;
+use std::path::PathBuf;
+
+use bnn_mcmc::data::{ColumnType, Description};
+
+use super::*;
+
+const LIMIT: u64 = 1 << 24;
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(name)
+}
+
+/// The table of a file.
+fn opened(path: &Path) -> TypedTable {
+    match Table::open(path, LIMIT).unwrap() {
+        Table::Typed { table, .. } => table,
+        Table::Text(path) => panic!("{} was taken for text", path.display()),
+    }
+}
+
+/// Reads bytes as a file of this name.
+fn of_bytes(name: &str, bytes: &[u8]) -> Result<Table, Error> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    Table::open(&path, LIMIT)
+}
+
+fn columns_of(described: &Description, is_of: impl Fn(&ColumnType) -> bool) -> Vec<String> {
+    let columns = described.columns.iter();
+    let found = columns.filter(|column| column.kind.as_ref().is_some_and(&is_of));
+    found.map(|column| column.name.clone()).collect()
+}
+
+/// Every cell of every type is the cell of the text, which was written without any of these readers.
+#[test]
+fn files_of_other_programs_give_the_numbers_of_the_same_text() {
+    let text = fs::read(path("types.csv")).unwrap();
+    let files = ["types.parquet", "types_none.arrow", "types_lz4.arrow", "types_zstd.arrow"];
+    for (file, others) in files.into_iter().zip([6, 7, 7, 7]) {
+        let table = opened(&path(file));
+        let reader = CsvReader::regression("y");
+        let described = reader.describe_table(&table).unwrap();
+        assert_eq!(described.rows, 40, "{file}");
+        let other = columns_of(&described, |kind| matches!(kind, ColumnType::Other(_)));
+        assert_eq!(other.len(), others, "{file}: {other:?}");
+        let labels =
+            columns_of(&described, |kind| matches!(kind, ColumnType::Text | ColumnType::Labels));
+        assert_eq!(labels.len(), 6, "{file}: {labels:?}");
+        let read = reader.clone().ignore(other).read_table(&table).unwrap();
+        let expected = reader.categorical(labels).read(&text[..]).unwrap();
+        assert_eq!(read.dataset.feature_names(), expected.dataset.feature_names(), "{file}");
+        for (j, name) in expected.dataset.feature_names().iter().enumerate() {
+            let bits = |x: &CsvData| x.dataset.x().column(j).map(|x| x.to_bits());
+            assert_eq!(bits(&read), bits(&expected), "{file}: {name}");
+        }
+        assert_eq!(read.dataset.response(), expected.dataset.response(), "{file}");
+        assert_eq!(read.lines.place(39), Some(Row::Number(40)));
+        let Table::Typed { orders, .. } = Table::open(&path(file), LIMIT).unwrap() else {
+            panic!()
+        };
+        let expected = ["low", "high", "none of them"].map(String::from).to_vec();
+        assert_eq!(orders, Orders::from([("ordered".into(), expected)]), "{file}");
+    }
+}
+
+#[test]
+fn files_of_polars_have_their_text_and_categories() {
+    for file in ["polars.parquet", "polars.arrow"] {
+        let table = opened(&path(file));
+        let data = CsvReader::regression("y").ignore(["list"]).read_table(&table).unwrap();
+        let level = |name: &str| data.schema.levels(name).unwrap().join("|");
+        assert_eq!(level("text"), "a|a text of more than twelve bytes|b", "{file}");
+        assert_eq!((level("category"), level("enum")), ("x|y".into(), "high|low".into()), "{file}");
+        let size = data.dataset.feature_names().iter().position(|name| name == "size").unwrap();
+        assert_eq!(data.dataset.x().column(size).to_vec()[..4], [0.5, 1.25, 1.25, 2.0], "{file}");
+        assert_eq!(data.dataset.real().unwrap()[(3, 0)], 2.0);
+        // The order of the type, and not of its letters; one of them does not occur.
+        let table = Table::open(&path(file), LIMIT).unwrap();
+        assert_eq!(table.order_of("enum").unwrap(), ["none", "low", "high"], "{file}");
+        assert_eq!((table.order_of("category"), table.order_of("text")), (None, None));
+    }
+}
+
+#[test]
+fn rows_beyond_the_limit_are_refused() {
+    let error = Table::open(&path("types.parquet"), 1000).err().unwrap().to_string();
+    assert!(
+        error.contains("the rows take more than 1000 bytes as text, which is the limit"),
+        "{error}"
+    );
+}
+
+#[test]
+fn bytes_decide_and_not_names() {
+    let [parquet, arrow, text] =
+        ["types.parquet", "types_lz4.arrow", "types.csv"].map(|name| fs::read(path(name)).unwrap());
+    for name in ["data", "data.csv", "data.arrow", "data.parquet"] {
+        let tables = [&parquet, &arrow].map(|bytes| of_bytes(name, bytes));
+        // A file that is none in spite of its name is not taken for text, which its reader would refuse.
+        assert!(tables.into_iter().all(|table| matches!(table, Ok(Table::Typed { .. }))), "{name}");
+    }
+    for name in ["data", "data.csv"] {
+        assert!(of_bytes(name, &text).unwrap().is_text());
+    }
+    // A table whose first column has such a name.
+    assert!(of_bytes("data.csv", b"PAR1,ARROW1\n1,2\n").unwrap().is_text());
+    for (name, bytes, expected) in [
+        ("a.parquet", &text[..], "it is no Parquet file, which begins with PAR1"),
+        ("a.arrow", &text, "it is no Arrow file, which begins with ARROW1"),
+        ("a.parquet", b"", "the file is empty"),
+        ("a.feather", b"", "the file is empty"),
+        ("a.parquet", &parquet[..20_000], "the Parquet file is cut off"),
+        ("a.arrow", &arrow[..20_000], "it is cut off: it does not end in ARROW1"),
+        ("a.arrow", b"ARROW1\0\0", "it is cut off"),
+        ("a.parquet", b"PAR1", "the Parquet file cannot be read"),
+        ("a.parquet", b"PAR1PAR1", "the Parquet file cannot be read"),
+        ("a", b"PARE\0\0\0\0PARE", "the Parquet file is encrypted"),
+        ("a.feather", b"FEA1\0\0\0\0", "a Feather file of version 1"),
+        ("a.arrow", &[0xFF; 40], "a stream of Arrow"),
+    ] {
+        let error = of_bytes(name, bytes).err().unwrap().to_string();
+        assert!(error.contains(&format!("{name}: ")) && error.contains(expected), "{error}");
+    }
+}
+
+/// A file of which some bytes are others gives a table or an error, and no panic that is not an error.
+#[test]
+fn broken_files_are_errors() {
+    let (mut wrong, mut state, mut panics) = (0, 1u64, 0);
+    let mut random = |below: usize| {
+        // Knuth's generator.
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let times: usize = std::env::var("BROKEN_FILES").map_or(200, |n| n.parse().unwrap());
+    for name in ["polars.parquet", "polars.arrow", "types.parquet", "types_zstd.arrow"] {
+        let whole = fs::read(path(name)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(name);
+        for _ in 0..times {
+            let mut bytes = whole.clone();
+            match random(3) {
+                0 => {
+                    let (from, to) = (random(bytes.len()), random(bytes.len()));
+                    bytes.drain(from.min(to)..from.max(to));
+                }
+                // Most of what is read first is at the end.
+                kind => {
+                    for _ in 0..=random(4) {
+                        let end = if kind == 1 { bytes.len() } else { 1500 };
+                        let at = bytes.len() - 1 - random(end);
+                        bytes[at] = [0, 1, 0x7F, 0x80, 0xFF, random(256) as u8][random(6)];
+                    }
+                }
+            }
+            fs::write(&file, &bytes).unwrap();
+            if let Err(error) = Table::open(&file, LIMIT) {
+                let error = error.to_string();
+                assert!(error.contains(name), "{error}");
+                wrong += 1;
+                panics += usize::from(error.contains("ended at a contradiction"));
+            }
+        }
+    }
+    println!("{wrong} of {} were errors, {panics} of them panics of a reader", 4 * times);
+    assert!(wrong > times, "{wrong}");
+}

@@ -1,0 +1,306 @@
+//! Tables in Parquet and Arrow files.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::record::Field;
+use parquet::schema::parser::parse_message_type;
+use serde_json::Value;
+
+use super::*;
+use crate::said;
+
+/// The values of a column, each of which may be missing.
+enum Column {
+    Real(Vec<Option<f64>>),
+    Whole(Vec<Option<i64>>),
+    Text(Vec<Option<String>>),
+    Bool(Vec<Option<bool>>),
+}
+
+impl Column {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Real(_) => "DOUBLE",
+            Self::Whole(_) => "INT64",
+            Self::Text(_) => "BYTE_ARRAY",
+            Self::Bool(_) => "BOOLEAN",
+        }
+    }
+}
+
+/// Writes the columns in groups of so many rows.
+fn write(path: &Path, columns: &[(&str, Column)], rows: usize, height: usize, codec: Compression) {
+    let field = |(name, column): &(&str, Column)| {
+        let text = if matches!(column, Column::Text(_)) { " (STRING)" } else { "" };
+        format!("OPTIONAL {} {name}{text};", column.kind())
+    };
+    let fields: Vec<String> = columns.iter().map(field).collect();
+    let schema = parse_message_type(&format!("message t {{ {} }}", fields.join(" "))).unwrap();
+    let settings = Arc::new(WriterProperties::builder().set_compression(codec).build());
+    let mut file =
+        SerializedFileWriter::new(File::create(path).unwrap(), Arc::new(schema), settings).unwrap();
+    for first in (0..rows).step_by(height) {
+        let part = first..rows.min(first + height);
+        let mut group = file.next_row_group().unwrap();
+        for (_, column) in columns {
+            let mut to = group.next_column().unwrap().unwrap();
+            macro_rules! put {
+                ($values:expr, $kind:ty, $value:expr) => {{
+                    let part = &$values[part.clone()];
+                    let levels: Vec<i16> = part.iter().map(|v| i16::from(v.is_some())).collect();
+                    let there: Vec<_> = part.iter().flatten().map($value).collect();
+                    to.typed::<$kind>().write_batch(&there, Some(&levels), None).unwrap();
+                }};
+            }
+            match column {
+                Column::Real(values) => put!(values, DoubleType, |v| *v),
+                Column::Whole(values) => put!(values, Int64Type, |v| *v),
+                Column::Text(values) => put!(values, ByteArrayType, |v| ByteArray::from(&v[..])),
+                Column::Bool(values) => put!(values, BoolType, |v| *v),
+            }
+            to.close().unwrap();
+        }
+        group.close().unwrap();
+    }
+    file.close().unwrap();
+}
+
+/// Columns of so many rows, and the same as CSV.
+fn table(rows: usize) -> (Vec<(&'static str, Column)>, String) {
+    let x = |i: usize| (i != 4).then_some((i * i % 17) as f64 / 3.0);
+    let n = |i: usize| (i != 7).then_some((i * 31 % 101) as i64 - 50);
+    let t = |i: usize| (i % 9 != 5).then(|| ["a", "b,\"c\"", "é"][i % 3].to_string());
+    let b = |i: usize| Some(i % 5 < 2);
+    let y = |i: usize| (i != 2).then_some((i % 13) as f64 - 0.3 * (i % 4) as f64);
+    let mut text = String::from("x,n,t,b,y\n");
+    for i in 0..rows {
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+        let quoted = |text: String| format!("\"{}\"", text.replace('"', "\"\""));
+        let cells = [
+            number(x(i)),
+            n(i).map_or(String::new(), |n| n.to_string()),
+            t(i).map_or(String::new(), quoted),
+            u8::from(b(i).unwrap()).to_string(),
+            number(y(i)),
+        ];
+        text.push_str(&(cells.join(",") + "\n"));
+    }
+    let columns = vec![
+        ("x", Column::Real((0..rows).map(x).collect())),
+        ("n", Column::Whole((0..rows).map(n).collect())),
+        ("t", Column::Text((0..rows).map(t).collect())),
+        ("b", Column::Bool((0..rows).map(b).collect())),
+        ("y", Column::Real((0..rows).map(y).collect())),
+    ];
+    (columns, text)
+}
+
+/// `fit.json` without what tells a table of types from text, and the lines of the rows.
+fn described(place: &Place, run: &str) -> (Value, Value) {
+    let mut all = json(&place.read(&format!("{run}/fit.json")));
+    let fields = all.as_object_mut().unwrap();
+    let dropped = fields.remove("dropped").unwrap();
+    for field in ["crc32", "lines"] {
+        fields.remove(field).unwrap();
+    }
+    for column in fields["schema"]["columns"].as_array_mut().unwrap() {
+        column.as_object_mut().unwrap().remove("bools");
+    }
+    (all, dropped)
+}
+
+#[test]
+fn a_parquet_file_gives_the_draws_of_the_same_text() {
+    let place = Place::new();
+    let (columns, text) = table(60);
+    place.write("t.csv", &text);
+    for (name, height, codec) in [
+        ("t.parquet", 7, Compression::SNAPPY),
+        ("plain.parquet", 60, Compression::UNCOMPRESSED),
+        ("gzip.pq", 11, Compression::GZIP(Default::default())),
+    ] {
+        write(&place.path(name), &columns, 60, height, codec);
+    }
+    let fit = |table: &str, run: &str, more: &str| {
+        place.run(&format!("fit {table} --target y --out {run} --quiet {SMALL} {more}")).well()
+    };
+    fit("t.csv", "csv", "");
+    for (table, run) in [("t.parquet", "a"), ("plain.parquet", "b"), ("gzip.pq", "c")] {
+        fit(table, run, "");
+        assert_eq!(place.read(&format!("{run}/data.csv")), place.read("csv/data.csv"), "{table}");
+        let ((all, dropped), (csv, lines)) = (described(&place, run), described(&place, "csv"));
+        // Among its fields are checksums of the draws, the rows and the verdict.
+        assert_eq!(all, csv, "{table}");
+        // Row 3 is in line 4.
+        assert_eq!((dropped, lines), (serde_json::json!([3]), serde_json::json!([4])));
+    }
+    said!(place.run("check t.parquet --target y").well());
+
+    // Predictions of new rows, of either kind by the run of either kind.
+    let of_csv = place.run("predict csv t.csv").well();
+    let named = of_csv.replacen("row,line,", "row,table_row,", 1);
+    let of_parquet = place.run("predict csv t.parquet").well();
+    let places = |text: &str| -> Vec<usize> {
+        text.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect()
+    };
+    let without = |text: &str| -> Vec<String> {
+        let cut = |line: &str| line.splitn(3, ',').nth(2).unwrap().to_string();
+        text.lines().map(cut).collect()
+    };
+    assert_eq!(without(&of_parquet), without(&named));
+    assert_eq!(places(&of_parquet), (1..=60).collect::<Vec<_>>());
+    assert_eq!(places(&of_csv), (2..=61).collect::<Vec<_>>());
+    assert_eq!(place.run("predict a t.parquet").well(), of_parquet);
+    assert_eq!(place.run("predict a t.csv").well(), of_csv);
+    let scored = |run: &str, table: &str| {
+        place.run(&format!("predict {run} {table} --scores --out p.csv")).well()
+    };
+    assert_eq!(scored("a", "t.parquet"), scored("csv", "t.csv"));
+    said!(place.run("predict a t.parquet --scores --out p.csv").err);
+
+    // Predictions as Parquet: the same numbers, in the same columns.
+    assert_eq!(place.run("predict a t.parquet --out p.parquet").well(), "");
+    let file = SerializedFileReader::new(File::open(place.path("p.parquet")).unwrap()).unwrap();
+    let names: Vec<String> = file
+        .metadata()
+        .file_metadata()
+        .schema_descr()
+        .columns()
+        .iter()
+        .map(|column| column.name().to_string())
+        .collect();
+    let mut lines = vec![names.join(",")];
+    for row in file.get_row_iter(None).unwrap() {
+        let cell = |(_, field): (&String, &Field)| match field {
+            Field::Long(value) => value.to_string(),
+            Field::Double(value) => value.to_string(),
+            Field::Str(text) => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        lines.push(row.unwrap().get_column_iter().map(cell).collect::<Vec<_>>().join(","));
+    }
+    assert_eq!(lines, of_parquet.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn rows_of_a_parquet_file_are_named_as_rows() {
+    let place = Place::new();
+    let number = |i: usize| Some(i as f64 % 7.0);
+    let odd = |i: usize| if i == 16 { Some(f64::INFINITY) } else { number(i * i) };
+    let columns = [
+        ("x", Column::Real((0..40).map(odd).collect())),
+        ("big", Column::Whole((0..40).map(|i| Some((1 << 53) + 1 + i)).collect())),
+        ("y", Column::Real((0..40).map(number).collect())),
+    ];
+    write(&place.path("t.parquet"), &columns, 40, 9, Compression::SNAPPY);
+    said!(place.run("check t.parquet --target y").out);
+    said!(place.run("fit t.parquet --target y --out r").error(1));
+    // Classes of true and false, and categories beyond the training rows.
+    let columns = [
+        ("x", Column::Real((0..40).map(number).collect())),
+        ("y", Column::Bool((0..40).map(|i| Some(i % 7 > 3)).collect())),
+    ];
+    write(&place.path("b.parquet"), &columns, 40, 9, Compression::SNAPPY);
+    let run = place.run(&format!("fit b.parquet --target y --out b {SMALL}"));
+    said!(run.err.lines().next().unwrap());
+    run.well();
+    let far = [("x", Column::Real(vec![Some(99.0), None]))];
+    write(&place.path("far.parquet"), &far, 2, 9, Compression::SNAPPY);
+    let predicted = place.run("predict b far.parquet");
+    said!(predicted.err);
+    let text = predicted.well();
+    assert!(text.starts_with("row,table_row,class,") && text.contains("\n0,1,True,"), "{text}");
+}
+
+#[test]
+fn parquet_files_that_cannot_be_used_are_refused() {
+    let place = Place::new();
+    let (columns, text) = table(30);
+    place.write("text.parquet", &text);
+    place.write("empty.parquet", "");
+    write(&place.path("t.parquet"), &columns, 30, 30, Compression::SNAPPY);
+    let whole = fs::read(place.path("t.parquet")).unwrap();
+    fs::write(place.path("cut.parquet"), &whole[..whole.len() / 2]).unwrap();
+    write(&place.path("none.parquet"), &columns, 0, 30, Compression::SNAPPY);
+    let schema = parse_message_type("message t { REQUIRED DOUBLE a; REQUIRED DOUBLE a; }").unwrap();
+    let twice = File::create(place.path("twice.parquet")).unwrap();
+    let twice = SerializedFileWriter::new(twice, Arc::new(schema), Default::default()).unwrap();
+    twice.close().unwrap();
+    for name in ["text", "empty", "cut", "twice", "lacking"] {
+        said!(place.run(&format!("fit {name}.parquet --target y --out r")).error(1));
+        said!(place.run(&format!("check {name}.parquet --target y")).error(1));
+        assert!(!place.path("r").exists(), "{name}");
+    }
+    said!(place.run("fit none.parquet --target y --out r").error(1));
+    for flags in ["--delimiter ;", "--header no", "--charset latin-1", "--decimal comma"] {
+        let flags = format!("fit t.parquet --target y --out r {flags}");
+        said!(place.run(&flags).error(2));
+    }
+    said!(place.run("fit t.parquet --target y --out r --limit 100").error(1));
+    place.run(&format!("fit t.parquet --target y --out r --quiet {SMALL}")).well();
+    said!(place.run("predict r text.parquet").error(1));
+    said!(place.run("predict r t.parquet --out p.arrow").error(2));
+    said!(place.run("predict r t.parquet --out t.parquet").error(1));
+    assert_eq!(fs::read(place.path("t.parquet")).unwrap(), whole);
+    // Nested columns are named, and may be left out.
+    fs::copy(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files/polars.arrow"),
+        place.path("p.arrow"),
+    )
+    .unwrap();
+    said!(place.run("check p.arrow --target y").out);
+    said!(place.run("fit p.arrow --target y --out s").error(1));
+    place.run(&format!("fit p.arrow --target y --ignore list --out s {SMALL}")).well();
+}
+
+/// Copies a file that another program wrote.
+fn copy(place: &Place, name: &str) {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    fs::copy(files.join(name), place.path(name)).unwrap();
+}
+
+#[test]
+fn files_of_other_programs_give_the_rows_of_the_same_text() {
+    let place = Place::new();
+    let labels = "text,large text,view,category,number category,ordered";
+    let others = "list,struct,map,binary,duration,list of categories";
+    let small = "--target y --hidden 0 --chains 1 --warmup 5 --draws 5 --quiet";
+    copy(&place, "types.csv");
+    let mut fit = place.command(&format!("fit types.csv --out csv {small}"));
+    ended(fit.args(["--categorical", labels])).well();
+    for (file, more) in [("types.parquet", ""), ("types_zstd.arrow", ",fixed list")] {
+        copy(&place, file);
+        let mut fit = place.command(&format!("fit {file} --out {file}.run {small}"));
+        ended(fit.args(["--ignore", &format!("{others}{more}")])).well();
+        assert_eq!(
+            place.read(&format!("{file}.run/data.csv")),
+            place.read("csv/data.csv"),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn classes_are_in_the_order_of_their_type() {
+    let place = Place::new();
+    for file in ["polars.parquet", "polars.arrow"] {
+        copy(&place, file);
+        let fit = |out: &str, flags: &str| {
+            let fit = format!("fit {file} --target enum --ignore list --out {out} {flags} {SMALL}");
+            place.run(&format!("{fit} --quiet")).well();
+            json(&place.read(&format!("{out}/fit.json")))["class_names"].to_string()
+        };
+        // One of the three does not occur.
+        assert_eq!(fit(&format!("{file}.a"), "--noise ordinal"), r#"["low","high"]"#);
+        let other = "--noise ordinal --classes high,low";
+        assert_eq!(fit(&format!("{file}.b"), other), r#"["high","low"]"#);
+        // Without an order they are in the order of text, as in a file of text.
+        assert_eq!(fit(&format!("{file}.c"), ""), r#"["high","low"]"#);
+    }
+}
