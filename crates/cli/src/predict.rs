@@ -36,7 +36,7 @@ pub struct PredictArgs {
     /// The table: the features of the training table in any order of columns. The response may be
     /// lacking
     table: PathBuf,
-    /// The file to write, instead of standard output
+    /// The file to write, instead of standard output; Parquet if its name ends in .parquet
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The table holds the response, too: add a column `observed`, and print the scores. All rows
