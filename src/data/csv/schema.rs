@@ -279,7 +279,7 @@ impl Schema {
     }
 
     fn read_rows(&self, table: &Table) -> Result<CsvData, Error> {
-        let known = self.without_missing_weights(table);
+        let known = self.without_unneeded(table);
         let Places { order, unused, count } = known.places(table)?;
         match unused.first() {
             Some(new) => {
@@ -295,10 +295,11 @@ impl Schema {
         }
     }
 
-    /// The schema for a table with a header, in which the column of weights may be missing.
-    fn without_missing_weights(&self, table: &Table) -> Cow<'_, Self> {
+    /// The schema for a table with a header, in which the column of weights and those that are ignored may be missing.
+    fn without_unneeded(&self, table: &Table) -> Cow<'_, Self> {
         let is_there = |column: &Column| table.names.contains(&column.name);
-        let lacks = |column: &Column| column.role == Role::Weight && !is_there(column);
+        let is_unneeded = |role| matches!(role, Role::Weight | Role::Ignored);
+        let lacks = |column: &Column| is_unneeded(column.role) && !is_there(column);
         match table.has_header() && self.columns.iter().any(lacks) {
             true => {
                 let columns = self.columns.iter().filter(|c| !lacks(c)).cloned().collect();
