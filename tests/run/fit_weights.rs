@@ -29,6 +29,8 @@ fn weight(i: usize) -> usize {
 /// The columns of the table by their names: a feature with gaps, labels, groups, exposures and responses of each kind.
 fn cell(column: &str, i: usize) -> String {
     let real = 0.4 * x(i) + (3.7 * i as f64).sin();
+    // The time at which a row is no longer followed.
+    let end = 3.5 + ((5 * i) % 7) as f64 / 2.0;
     match column {
         "x" => x(i).to_string(),
         "gaps" if i % 9 == 4 => String::new(),
@@ -43,8 +45,8 @@ fn cell(column: &str, i: usize) -> String {
         "two" => ["no", "yes"][usize::from(real > 0.2)].into(),
         "grade" => (i64::from(real > -0.6) + i64::from(real > 0.5)).to_string(),
         "count" => ((((3 * i) % 7) / 2 + (i % 5) / 4) % 4).to_string(),
-        "days" => (4.0 * (0.3 * real).exp()).min(5.0).to_string(),
-        "died" => u8::from(4.0 * (0.3 * real).exp() < 5.0).to_string(),
+        "days" => (4.0 * (0.3 * real).exp()).min(end).to_string(),
+        "died" => u8::from(4.0 * (0.3 * real).exp() < end).to_string(),
         "w" => weight(i).to_string(),
         other => panic!("{other}"),
     }
@@ -366,7 +368,7 @@ fn weights_go_with_their_rows() {
     let text = fs::read_to_string(&path).unwrap();
     let other = folder.path().join("other.csv");
     fs::write(&other, text.replacen(",3,", ",4,", 1)).unwrap();
-    refused!(recipe.clone().in_folder(&run).read_csv(&other), OtherFit {});
+    refused!(recipe.clone().draws(60).in_folder(&run).read_csv(&other), OtherFit {});
 
     // New rows need no weights, and scores say whether they had some.
     let new = folder.path().join("new.csv");
