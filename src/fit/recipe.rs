@@ -590,9 +590,10 @@ impl Recipe {
         let is_weighted = data.weights().is_some();
         match self.reader.weights_column() {
             Some(column) if !is_weighted => {
-                let found = format!("column `{column}`, and the data have no weights");
-                let allowed = "given to the data by `Dataset::with_weights`";
-                Err(Error::argument("row weights", found, allowed).of(Setting::RowWeights))
+                let found = format!("column `{column}`, and the rows have no weights");
+                let allowed = "named for rows with weights alone";
+                let error = Error::argument("row weights", found, allowed).of(Setting::RowWeights);
+                Err(error.advise([Advice::in_rust("give them by `Dataset::with_weights`")]))
             }
             _ => Ok(Self { is_weighted, ..self }),
         }

@@ -72,8 +72,8 @@ impl Likelihood for Poisson {
         let mut ell = 0.0;
         for (i, d) in d_out.column(0).iter_mut().enumerate() {
             let of_row = less_rate(weighted(y[i], eta[i]) - log_factorial[i], *d); //~ poisson-density
-            ell += weighted(weights[i], of_row);
-            *d = weighted(weights[i], y[i] - *d); //~ poisson-weights
+            ell += weighted(weights[i], of_row); //~ poisson-weights
+            *d = weighted(weights[i], y[i] - *d);
         }
         ell
     }

@@ -8,6 +8,7 @@ use bnn_mcmc::data::{CsvReader, StandIn, Transform};
 use bnn_mcmc::diagnostics::ess_mean;
 use bnn_mcmc::fit::{AnyLikelihood, Fit, Method, Network, Noise, Recipe, WeightPrior};
 use bnn_mcmc::posterior::Posterior;
+use bnn_mcmc::predict::Scores;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::ConditionallyGaussian;
 use ndarray::Axis;
@@ -29,6 +30,8 @@ fn weight(i: usize) -> usize {
 /// The columns of the table by their names: a feature with gaps, labels, groups, exposures and responses of each kind.
 fn cell(column: &str, i: usize) -> String {
     let real = 0.4 * x(i) + (3.7 * i as f64).sin();
+    // The time at which a row is no longer followed.
+    let end = 3.5 + ((5 * i) % 7) as f64 / 2.0;
     match column {
         "x" => x(i).to_string(),
         "gaps" if i % 9 == 4 => String::new(),
@@ -45,6 +48,8 @@ fn cell(column: &str, i: usize) -> String {
         "count" => ((((3 * i) % 7) / 2 + (i % 5) / 4) % 4).to_string(),
         "days" => (4.0 * (0.3 * real).exp()).min(5.0).to_string(),
         "died" => u8::from(4.0 * (0.3 * real).exp() < 5.0).to_string(),
+        "followed" => (4.0 * (0.3 * real).exp()).min(end).to_string(),
+        "event" => u8::from(4.0 * (0.3 * real).exp() < end).to_string(),
         "w" => weight(i).to_string(),
         other => panic!("{other}"),
     }
@@ -198,6 +203,23 @@ fn a_fit_of_weighted_rows_is_that_of_the_table_written_out() {
         let recipe = Fit::survival("days").event("died").noise(noise).hidden(&[3]);
         check_equal(&noise.to_string(), &recipe, &["x", "days", "died"], Nuts);
     }
+}
+
+/// Concordance and Brier score of rows that were followed for different times, by the same draws.
+#[test]
+fn scores_of_times_are_those_of_the_rows_written_out() {
+    let folder = TempDir::new().unwrap();
+    let short = table(&folder, &["x", "followed", "event", "w"], |_| 1);
+    let recipe = Fit::survival("followed").event("event").row_weights("w").hidden(&[3]);
+    let fit = recipe.chains(2).warmup(60).draws(40).seed(2).read_csv(&short).unwrap();
+    let long = fit.read(table(&folder, &["x", "followed", "event"], weight)).unwrap();
+    let [found, expected] = [fit.training(), &long].map(|rows| fit.scores(rows).unwrap());
+    for name in ["concordance", "integrated_brier", "log_predictive_density"] {
+        let of = |scores: &Scores| scores.get(name).unwrap().posterior;
+        check_close(name, &[of(&found)], &[of(&expected)], 1e-12);
+    }
+    let plain = fit.scores(&fit.training().clone().without_weights()).unwrap();
+    assert_ne!(plain.get("integrated_brier"), found.get("integrated_brier"));
 }
 
 /// Weights that are 1 change nothing, bit for bit, where the output layer is not integrated out.
@@ -366,7 +388,7 @@ fn weights_go_with_their_rows() {
     let text = fs::read_to_string(&path).unwrap();
     let other = folder.path().join("other.csv");
     fs::write(&other, text.replacen(",3,", ",4,", 1)).unwrap();
-    refused!(recipe.clone().in_folder(&run).read_csv(&other), OtherFit {});
+    refused!(recipe.clone().draws(60).in_folder(&run).read_csv(&other), OtherFit {});
 
     // New rows need no weights, and scores say whether they had some.
     let new = folder.path().join("new.csv");
