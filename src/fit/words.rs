@@ -123,6 +123,10 @@ impl fmt::Display for Recipe {
                 }
             },
         )?;
+        if let Some(table) = self.imputed {
+            let text = format!("{} of {}, with missing values drawn", table.number, table.of);
+            line("table", text)?;
+        }
         let sizes = self.sizes();
         line(
             "run",

@@ -262,6 +262,8 @@ fn a_run_goes_on_where_it_was() {
     refused!(Imputed::load(&run), Table {});
     let again = Imputed::read_csv(&recipe.clone().threads(1), 3, &path).unwrap();
     let loaded = Imputed::load(&run).unwrap();
+    let printed = loaded.fits()[2].recipe().to_string();
+    assert!(printed.contains("2 of 3, with missing values drawn"), "{printed}");
     let x = array![[0.1, 0.0, 1.0]];
     let values = |fits: &Imputed| fits.predict_new(x.view()).unwrap().predictions.mean().to_owned();
     assert!([&first, &again, &loaded].iter().all(|fits| values(fits) == values(&memory)));
