@@ -26,6 +26,7 @@ impl Fit {
     /// Fits real responses or counts `y` `[row, output]`. `columns` are the columns of the table
     /// that `x` was made of, `weights` the weights of rows, if there are any.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "named in `_native.pyi`")]
     fn numbers(
         py: Python<'_>,
         counts: bool,
@@ -46,6 +47,7 @@ impl Fit {
 
     /// Fits classes: `classes[i]` is the place of row i's class in `class_names`.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "named in `_native.pyi`")]
     fn classes(
         py: Python<'_>,
         x: PyReadonlyArray2<'_, f64>,
@@ -64,6 +66,7 @@ impl Fit {
 
     /// Fits times, each of which lies from `lower` to `upper`.
     #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "named in `_native.pyi`")]
     fn times(
         py: Python<'_>,
         x: PyReadonlyArray2<'_, f64>,

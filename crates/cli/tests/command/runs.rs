@@ -387,7 +387,7 @@ fn rows_with_weights_are_fitted_and_scored() {
     assert_eq!(place.read("r/data.csv"), place.read("s/data.csv"));
     let printed = place.run("predict r t.csv --scores --out p.csv").well();
     assert!(printed.ends_with("by the weights of the rows, whose sum is 55\n"), "{printed}");
-    place.write("new.csv", "size,y\n3,1\n5,2\n");
+    place.write("new.csv", "size,y,note\n3,1,no\n5,2,no\n");
     let printed = place.run("predict r new.csv --scores --out q.csv").well();
     assert!(!printed.contains("weights"), "{printed}");
     place.run("report r").well();
