@@ -6,13 +6,16 @@
 //! and a 1: in the n rows where c is known,
 //!
 //! ```text
-//! A = Z^T Z, its diagonal times 1 + 1e-5      B = A^-1 Z^T Y      r_k = |Y_k - Z B_k|^2      k = 1 .. d
+//! A = Z^T Z, its diagonal times 1 + 1/n      B = A^-1 Z^T Y      r_k = |Y_k - Z B_k|^2      k = 1 .. d
 //! s_k^2 ~ r_k / chi^2(n - p - 1)              B*_k ~ N(B_k, s_k^2 A^-1)
 //! ```
 //!
-//! (with a flat prior, B*, s are a draw of the posterior of a linear regression). Row i without a value takes
+//! (a draw of the posterior of a linear regression, of which the prior knows as much as one row: Kass and Wasserman 1995,
+//! <https://doi.org/10.1080/01621459.1995.10476592>). A flatter prior would leave open what a label means that training does not
+//! have: all levels of a column together are a combination of columns that is the same in all rows but these.
+//! Row i without a value takes
 //!
-//! - a **number** of a column with more than 20 different ones: z_i B* + (y_j - z_j B) s / (r / (n - p - 1))^1/2, with the
+//! - a **number** of a column with more than 20 different ones, if n is more than 2 (p + 1): z_i B* + (y_j - z_j B) s / (r / (n - p - 1))^1/2, with the
 //!   residual of a row j chosen at random among all that have a value: it follows the regression also where few such
 //!   rows are, and is as skew as they are;
 //! - any **other cell**: that of a row j, with all its features, chosen at random among the five of least
@@ -45,8 +48,6 @@ const CYCLES: usize = 10;
 const NEAREST: usize = 5;
 /// The most rows among which the nearest are looked for; beyond, as many are chosen at random.
 const DONORS: usize = 2000;
-/// The diagonal of A is this much larger than that of Z^T Z.
-const RIDGE: f64 = 1e-5;
 /// A column with more different numbers is one of measurements; with at most as many, of grades.
 const GRADES: usize = 20;
 
@@ -238,7 +239,7 @@ impl Matching {
         let mut a = vec![0.0; p * p];
         for i in 0..p {
             (0..=i).for_each(|j| a[i * p + j] = dot::<8>(&z[i], &z[j]));
-            a[i * p + i] *= 1.0 + RIDGE;
+            a[i * p + i] *= 1.0 + 1.0 / n as f64; //~ imputed-prior
         }
         let factor = Cholesky::new("products of the columns", &a, p)?;
         let mut donors: Vec<usize> = (0..n).collect();
@@ -274,7 +275,8 @@ impl Matching {
         let mut values: Vec<f64> = rows.iter().map(|&row| x[(row, gap.features.start)]).collect();
         values.sort_by(f64::total_cmp);
         values.dedup();
-        let is_measured = gap.features.len() == 1 && values.len() > GRADES;
+        // With few degrees of freedom s, and so numbers, may be far beyond all that occur.
+        let is_measured = gap.features.len() == 1 && values.len() > GRADES && n > 2 * p;
         let measured = features.into_iter().next().filter(|_| is_measured).zip(units);
         let measured = measured.map(|(standard, (sd, ratio))| (standard, sd, ratio));
         let features = gap.features.clone();

@@ -248,6 +248,28 @@ fn drawn_cells_are_cells_of_other_rows() {
     assert_eq!(predicted.outside, []);
 }
 
+/// A label and a group that training does not have say nothing of a gap beside them, and leave it in the range of others.
+#[test]
+fn unknown_labels_beside_gaps_do_no_harm() {
+    let folder = TempDir::new().unwrap();
+    let mut text = String::from("kind,school,b,y\n");
+    for (i, (a, b, y)) in rows(120, 6).into_iter().enumerate() {
+        let b = b.map_or(String::new(), |b| b.to_string());
+        let kind = ["low", "high"][usize::from(a > 0.0)];
+        writeln!(text, "{kind},S{},{b},{y}", i % 6).unwrap();
+    }
+    let path = file(&folder, &text);
+    let fits = Imputed::read_csv(&linear().group("school").draws(50), 10, &path).unwrap();
+    let new = folder.path().join("new.csv");
+    let mut text = String::from("kind,school,b\n");
+    (0..40).for_each(|i| writeln!(text, "other,T{i},").unwrap());
+    fs::write(&new, text).unwrap();
+    let predicted = fits.predict_csv(&new).unwrap();
+    // b is within 4 or so in training, and y within 7.
+    let largest = predicted.predictions.mean().fold(0.0_f64, |max, y| max.max(y.abs()));
+    assert!(largest < 15.0, "{largest}");
+}
+
 #[test]
 fn a_run_goes_on_where_it_was() {
     let folder = TempDir::new().unwrap();
