@@ -125,6 +125,11 @@ pub enum Error {
         /// The message of the panic.
         message: String,
     },
+    /// The run was asked to end, by a [`StopHandle`](crate::sampler::StopHandle), before there was anything to return.
+    Stopped {
+        /// The event that it did not come to.
+        before: String,
+    },
     /// The operating system refused to read or write a file.
     Io {
         /// The file.
@@ -226,6 +231,7 @@ impl Error {
             | Self::Start { .. }
             | Self::Checkpoint { .. }
             | Self::Panic { .. }
+            | Self::Stopped { .. }
             | Self::Io { .. } => {}
         }
         self
@@ -290,6 +296,7 @@ impl Error {
             ),
             Self::Checkpoint { path, problem } => format!("{}: {problem}", path.display()),
             Self::Panic { place, message } => format!("{place} panicked: {message}"),
+            Self::Stopped { before } => format!("ended before {before}"),
             Self::Io { path, source } => format!("{}: {source}", path.display()),
         }
     }
@@ -334,6 +341,11 @@ impl Error {
     /// Code that the run called panicked.
     pub fn is_panic(&self) -> bool {
         matches!(self, Self::Panic { .. })
+    }
+
+    /// The run was asked to end before there was anything to return.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::Stopped { .. })
     }
 
     /// The operating system refused to read or write.

@@ -97,6 +97,60 @@ pub enum WeightPrior {
     Scales,
 }
 
+/// A model that a [search](super::Search) tries: a linear one, or a network of one hidden layer of 20 tanh units with a
+/// [linear part](super::Recipe::skip) and sampled scales ([`WeightPrior::Scales`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Candidate {
+    /// A linear model: of real responses with [normal](Noise::Gaussian) noise, of classes logistic, of counts
+    /// [negative binomial](Noise::NegativeBinomial), of times [log-normal](Noise::LogNormal).
+    Linear,
+    /// For real responses: a linear model of the response [transformed by
+    /// Yeo-Johnson](crate::data::Transform::YeoJohnson), with [Student's t](Noise::StudentT).
+    LinearTransformed,
+    /// For counts: a log-linear model with [zeros apart](Noise::HurdleNegativeBinomial).
+    LinearHurdle,
+    /// For times: a linear model with a [Weibull](Noise::Weibull) distribution.
+    LinearWeibull,
+    /// A network: of one real response with [Student's t](Noise::StudentT), else with the noise of
+    /// [`Linear`](Self::Linear).
+    Network,
+    /// For real responses: a network, else as [`LinearTransformed`](Self::LinearTransformed).
+    NetworkTransformed,
+    /// For real responses: [`NetworkTransformed`](Self::NetworkTransformed) with a scale of the noise that [depends on
+    /// the features](Noise::HeteroscedasticStudentT).
+    NetworkHeteroscedastic,
+    /// For counts: a network, else as [`LinearHurdle`](Self::LinearHurdle).
+    NetworkHurdle,
+    /// For times: a network, else as [`LinearWeibull`](Self::LinearWeibull).
+    NetworkWeibull,
+}
+
+impl Candidate {
+    /// Whether the model has no hidden layer.
+    pub fn is_linear(self) -> bool {
+        use Candidate::{Linear, LinearHurdle, LinearTransformed, LinearWeibull};
+        matches!(self, Linear | LinearTransformed | LinearHurdle | LinearWeibull)
+    }
+}
+
+choice! { "model", Candidate {
+    Self::Linear, Self::Linear, "linear", "Linear in the features, with the task's plainest noise";
+    Self::LinearTransformed, Self::LinearTransformed, "linear_transformed",
+        "Real responses: linear, Student's t after a power transform of the response";
+    Self::LinearHurdle, Self::LinearHurdle, "linear_hurdle", "Counts: log-linear, zeros apart";
+    Self::LinearWeibull, Self::LinearWeibull, "linear_weibull", "Times: linear, Weibull";
+    Self::Network, Self::Network, "network",
+        "A network with a linear part and sampled scales; of one real response with Student's t";
+    Self::NetworkTransformed, Self::NetworkTransformed, "network_transformed",
+        "Real responses: a network, Student's t after a power transform of the response";
+    Self::NetworkHeteroscedastic, Self::NetworkHeteroscedastic, "network_heteroscedastic",
+        "Real responses: the same, and the scale of the noise depends on the features";
+    Self::NetworkHurdle, Self::NetworkHurdle, "network_hurdle", "Counts: a network, zeros apart";
+    Self::NetworkWeibull, Self::NetworkWeibull, "network_weibull", "Times: a network, Weibull";
+} }
+
 /// The method that samples the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

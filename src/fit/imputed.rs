@@ -138,6 +138,9 @@ impl Imputed {
             recipe.report(&format!("table {} of {tables}", number + 1));
             let mut recipe = recipe.clone();
             (recipe.imputed, recipe.folder) = (table, folder);
+            if let Some(first) = fits.first().filter(|_| recipe.is_open()) {
+                recipe = recipe.with_model_of(first.recipe()); //~ model-of-tables
+            }
             let fit = fit(&recipe)?;
             let stopped = fit.draws.info().stopped_early;
             // The draws of a table whose run was ended would not count as much as those of the others.

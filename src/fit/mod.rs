@@ -35,6 +35,7 @@ mod recipe;
 mod rows;
 mod run;
 mod saved;
+mod search;
 mod unflushed;
 mod words;
 
@@ -44,11 +45,12 @@ use std::sync::Arc;
 
 use ndarray::{Array4, ArrayView2};
 
-pub use self::choices::{Method, Noise, WeightPrior};
+pub use self::choices::{Candidate, Method, Noise, WeightPrior};
 pub use self::imputed::Imputed;
 pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::Recipe;
+pub use self::search::{Outcome, Search, Tried};
 use crate::Error;
 use crate::data::{
     Columns, Dataset, Features, Lines, Scaler, Schema, Split, StandIn, Standardise, Task,
@@ -481,6 +483,11 @@ impl Fit {
         let train = self.training();
         let predictions = self.predict(train)?; //~ written-predictions
         self.parts.posterior.write_zarr(&self.draws, train, &predictions, path.as_ref())
+    }
+
+    /// The search that has chosen the model; `None` if the model was given.
+    pub fn search(&self) -> Option<&Search> {
+        self.parts.recipe.search.as_ref()
     }
 
     /// The recipe of the fit, with all its settings.

@@ -4,13 +4,16 @@ use std::borrow::Borrow;
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use ndarray::{ArrayView1, ArrayView2, Axis};
 use rand::RngCore;
 use serde::{Deserialize, Serialize};
 
-use super::choices::{Method, Noise, WeightPrior};
+use super::choices::{Candidate, Method, Noise, WeightPrior};
 use super::ensemble::{Held, Member};
+use super::saved::{Read, read};
+use super::search::{Pace, Search};
 use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, imputed, run};
 use crate::Error;
 use crate::choice::by_name;
@@ -27,7 +30,7 @@ use crate::likelihood::{
     NOT_AT_ENDS, NOT_AT_ZERO, NegativeBinomial, Ordinal, Poisson, SHARES, StudentTNoise, TIMES,
     TimeFamily, ZeroInflated, is_share,
 };
-use crate::message::{Advice, Setting, number};
+use crate::message::{Advice, Choice, Setting, count, duration, number};
 use crate::model::{Activation, LogSd, Mlp, Model, NonCentred, Offset, Skip};
 use crate::optimise::Adam;
 use crate::portable::{ln, ln_1p};
@@ -75,6 +78,11 @@ const MEMBER_WARMUP: usize = 100;
 pub(super) const MEMBER_PATH: f64 = 7.0;
 /// The most units of the last hidden layer whose weights are integrated out unless they are asked for.
 const MOST_UNITS: usize = 500;
+/// The time of a fit whose model the data choose, and the share of what is left of it that a forecast may take.
+const WITHIN: Duration = Duration::from_secs(600);
+const SAFE: f64 = 2.0 / 3.0;
+/// The iterations of warm-up and the draws among which the time decides.
+const LEVELS: [(usize, usize); 5] = [(1000, 1000), (500, 500), (300, 300), (200, 200), (150, 100)];
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
 
@@ -149,11 +157,14 @@ pub struct Recipe {
     #[serde(with = "by_name")]
     pub(super) task: Task,
     pub(super) reader: CsvReader,
+    #[serde(skip)]
+    pub(super) model: Option<Candidate>,
     pub(super) hidden: Option<Vec<usize>>,
     pub(super) activation: Activation,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    skip: Option<bool>,
-    pub(super) weights: WeightPrior,
+    pub(super) skip: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) weights: Option<WeightPrior>,
     pub(super) noise: Option<Noise>,
     #[serde(default, skip_serializing_if = "Transform::is_none")]
     pub(super) transform: Transform,
@@ -168,18 +179,25 @@ pub struct Recipe {
     /// The number of the completed table, where [values are imputed](super::Imputed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) imputed: Option<imputed::Table>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) search: Option<Search>,
+    /// The rows in the place of those of `validation`.
+    #[serde(skip)]
+    pub(super) rows: Option<Split>,
     #[serde(skip)]
     pub(super) folder: Option<PathBuf>,
     #[serde(skip)]
     pub(super) only_chains: Option<Range<usize>>,
     #[serde(skip)]
+    within: Option<Duration>,
+    #[serde(skip)]
     every: Every,
     #[serde(skip)]
-    threads: Option<usize>,
+    pub(super) threads: Option<usize>,
     #[serde(skip)]
-    stop: StopHandle,
+    pub(super) stop: StopHandle,
     #[serde(skip)]
-    progress: bool,
+    pub(super) progress: bool,
     /// Whether the rows have weights.
     #[serde(skip)]
     is_weighted: bool,
@@ -190,10 +208,11 @@ impl Recipe {
         Self {
             task,
             reader: CsvReader::of(task, response),
+            model: None,
             hidden: None,
             activation: Activation::Tanh,
             skip: None,
-            weights: WeightPrior::FanIn,
+            weights: None,
             noise: None,
             transform: Transform::None,
             method: None,
@@ -204,14 +223,44 @@ impl Recipe {
             seed: 0,
             validation: 0.0,
             imputed: None,
+            search: None,
+            rows: None,
             folder: None,
             only_chains: None,
+            within: None,
             every: Every::default(),
             threads: None,
             stop: StopHandle::new(),
             progress: false,
             is_weighted: false,
         }
+    }
+
+    /// The model by name, where the data are not to choose one. Settings of its parts that are given, such as
+    /// [`hidden`](Self::hidden), come before it.
+    ///
+    /// ```
+    /// use bnn_mcmc::fit::{Candidate, Fit};
+    /// # let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
+    /// # let data = bnn_mcmc::data::Dataset::regression(x.clone(), x.mapv(|x| (2.0 * x).sin()))?;
+    /// let recipe = Fit::regression("y").model(Candidate::LinearTransformed);
+    /// let fit = recipe.chains(2).warmup(200).draws(200).fit(&data)?;
+    /// assert!(fit.recipe().to_string().contains("Student's t"));
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn model(self, model: Candidate) -> Self {
+        Self { model: Some(model), ..self }
+    }
+
+    /// The time that a fit may take, the [search](super::Search) of a model included, as far as it can be foreseen: what
+    /// gives way are iterations of warm-up and draws that were not asked for. Chains on all rows are forecast by
+    /// the pace of the chosen model's chains on the folds; the largest of 1,000 and 1,000, 500 and 500, 300
+    /// and 300, 200 and 200, 150 and 100 iterations of warm-up and draws is taken whose forecast is at most two thirds
+    /// of what is left. The choice is written down with the fit, and a run that goes on in its folder does not look at
+    /// the clock again. Without this call 10 minutes where a model is chosen. Where the model was given, nothing
+    /// depends on the time.
+    pub fn within(self, time: Duration) -> Self {
+        Self { within: Some(time), ..self }
     }
 
     /// The units of each hidden layer; none for a linear model.
@@ -232,7 +281,7 @@ impl Recipe {
 
     /// The prior of the weights.
     pub fn weights(self, weights: WeightPrior) -> Self {
-        Self { weights, ..self }
+        Self { weights: Some(weights), ..self }
     }
 
     /// The distribution of responses around the predictions of the network; of classes,
@@ -547,14 +596,16 @@ impl Recipe {
 
     pub(super) fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
         // Written down with the fit: the choice here stays, whatever a later version chooses.
-        let chosen = self.clone().for_rows(data)?.hidden(self.layers());
-        let groups: usize = self.columns_of(data)?.groupings.iter().map(|(_, g)| g.len()).sum();
+        let chosen = self.clone().for_rows(data)?.settled(data, &origin)?;
+        let layers = chosen.layers().to_vec();
+        let chosen = chosen.hidden(&layers);
+        let groups: usize = chosen.columns_of(data)?.groupings.iter().map(|(_, g)| g.len()).sum();
         let method = match chosen.chosen_method(data.response().width()) {
             Method::Collapsed if self.method.is_none() && groups > MOST_UNITS => Method::Nuts,
             method => method,
         };
         let chosen = chosen.method(method);
-        let Sizes { chains, warmup, draws } = self.sizes();
+        let Sizes { chains, warmup, draws } = chosen.sizes();
         let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
         chosen.check_ensemble()?;
         let parts = match chosen.imputed {
@@ -575,11 +626,103 @@ impl Recipe {
             Some(folder) => match &self.only_chains {
                 None => run::run(folder, parts),
                 Some(chains) => {
-                    check_only(chains, self.sizes().chains)?;
+                    check_only(chains, parts.recipe.sizes().chains)?;
                     run::run(&folder::folder_of(folder, chains), parts)
                 }
             },
         }
+    }
+
+    /// The recipe with a model: the one that was given, the one in its folder, or the one that the data choose.
+    fn settled(self, data: &Dataset, origin: &Origin) -> Result<Self, Error> {
+        let columns = data.response().width();
+        if let Some(model) = self.model {
+            let known = self.candidates(columns);
+            if !known.contains(&model) {
+                let known = known.iter().map(|model| model.name().into()).collect();
+                let what = format!("model of {} with these settings", self.task);
+                return Err(Error::UnknownName { what, name: model.name().into(), known });
+            }
+            return Ok(model.of(&self, columns));
+        }
+        if !self.is_open() {
+            return Ok(self);
+        }
+        //~ model-of-folder
+        if let Some(there) = self.in_its_folder()? {
+            return Ok(self.with_model_of(&there));
+        }
+        if self.only_chains.is_some() {
+            let error = Error::argument(
+                "model",
+                "left to the data",
+                "given where a job runs some of the chains",
+            );
+            return Err(error.of(Setting::Model).advise([Advice::NameModel]));
+        }
+        let start = Instant::now();
+        let (chosen, pace) = self.search(data, origin)?;
+        let chosen = chosen.sized(start, pace);
+        chosen.report(&chosen.to_string());
+        Ok(chosen)
+    }
+
+    /// The recipe of the fit in the folder of this one.
+    fn in_its_folder(&self) -> Result<Option<Self>, Error> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        match read(folder)? {
+            Read::Saved(there) => there.recipe(folder).map(Some),
+            Read::Damaged(_) | Read::Nothing => Ok(None),
+        }
+    }
+
+    /// The recipe with the model of another one, and with its numbers of iterations where none are given.
+    pub(super) fn with_model_of(self, other: &Self) -> Self {
+        let other = other.clone();
+        Self {
+            model: None,
+            hidden: other.hidden,
+            skip: other.skip,
+            weights: other.weights,
+            noise: other.noise,
+            transform: other.transform,
+            method: other.method,
+            search: other.search,
+            warmup: self.warmup.or(other.warmup),
+            draws: self.draws.or(other.draws),
+            ..self
+        }
+    }
+
+    /// The recipe with as many iterations as there is time for, after a search that began at `start`.
+    fn sized(self, start: Instant, pace: Pace) -> Self {
+        let Sizes { chains, warmup, draws } = self.sizes();
+        let limit = self.within.unwrap_or(WITHIN).as_secs_f64();
+        let left = SAFE * (limit - start.elapsed().as_secs_f64());
+        let all = LEVELS.iter().map(|&(most_warmup, most_draws)| Sizes {
+            chains,
+            warmup: self.warmup.unwrap_or(warmup.min(most_warmup)),
+            draws: self.draws.unwrap_or(draws.min(most_draws)),
+        });
+        let seconds = |sizes: Sizes| pace.seconds(sizes, self.workers());
+        let fits = |sizes: &Sizes| seconds(*sizes) <= left;
+        let taken = all.clone().find(fits).or(all.last()).expect("there are levels");
+        let mut said = format!(
+            "time        about {} for {} of {} + {} iterations",
+            duration(seconds(taken)),
+            count(chains, "chain"),
+            taken.warmup,
+            taken.draws,
+        );
+        if taken.warmup < warmup || taken.draws < draws {
+            said += &format!(
+                "; {warmup} + {draws} would take {}, longer than the {} that are given",
+                duration(seconds(Sizes { chains, warmup, draws })),
+                duration(limit)
+            );
+        }
+        self.report(&said);
+        self.warmup(taken.warmup).draws(taken.draws)
     }
 
     /// The recipe for rows that have weights, or have none.
@@ -607,6 +750,9 @@ impl Recipe {
 
     /// The rows for training and the rows for validation, if there are any.
     pub(super) fn split(&self, data: &Dataset) -> Result<Option<Split>, Error> {
+        if self.rows.is_some() {
+            return Ok(self.rows.clone());
+        }
         if self.validation == 0.0 {
             return Ok(None);
         }
@@ -873,7 +1019,7 @@ impl Recipe {
             Mlp::new(&sizes, self.activation).map_err(|error| error.of(Setting::Hidden))?;
         let network = self.network(network, groups, &groupings, train.response().width())?;
         let output = format!("w{}", self.layers().len());
-        let mut priors = match self.weights {
+        let mut priors = match self.prior() {
             WeightPrior::FanIn => Priors::by_fan_in(&network),
             WeightPrior::Normal { sd } => {
                 let normal = Normal::new(0.0, sd).map_err(|error| error.of(Setting::WeightsSd))?;
@@ -977,7 +1123,7 @@ impl Recipe {
         columns: usize,
     ) -> Result<Network, Error> {
         let mut network = NonCentred::new(network);
-        if self.weights == WeightPrior::Scales {
+        if self.prior() == WeightPrior::Scales {
             network = network.by_column("w0", RELEVANCE, groups)?;
             let is_integrated =
                 self.chosen_method(columns) != Method::Nuts && self.can_collapse(columns);
@@ -1102,6 +1248,11 @@ impl Recipe {
             None if self.task == Task::Regression && !self.has_shares() => &[100],
             None => &[40],
         }
+    }
+
+    /// The prior of the weights.
+    pub(super) fn prior(&self) -> WeightPrior {
+        self.weights.unwrap_or_default()
     }
 
     /// The method; if none was given, it depends on whether the output layer can be integrated out,

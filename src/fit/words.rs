@@ -8,7 +8,7 @@ use super::recipe::{
     PRECISION, Recipe, SCALES, SQUARED_SCALE, START, TIME_SCALE,
 };
 use crate::data::{Columns, Task, Transform};
-use crate::message::count;
+use crate::message::{count, listed};
 use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
 
 /// The recipe in words, a line for each part: network, scaling, priors, likelihood, sampler with
@@ -35,6 +35,101 @@ impl fmt::Display for Recipe {
             Task::Survival => "times",
         };
         line("response", format!("{response}, {kind}"))?;
+        line(
+            "validation",
+            match self.validation {
+                0.0 => "no rows".to_string(),
+                share => format!("a share of {share} of the rows, at random by the seed"),
+            },
+        )?;
+        if self.is_open() {
+            let candidates = self.candidates(columns).iter().map(|c| format!("`{c}`")).collect();
+            let text = format!(
+                "chosen by the data among {}: the simplest one that predicts rows which it has not seen within a standard \
+                 error of the best",
+                listed(candidates)
+            );
+            line("model", text)?;
+            line("seed", self.seed.to_string())?;
+        } else {
+            self.model_in_words(columns, &mut line)?;
+        }
+        line("file", self.reader.to_string())?;
+        match &self.folder {
+            Some(folder) => line("folder", folder.display().to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The settings of a step size, and of the linear map.
+fn steps_in_words(
+    is_adapted: bool,
+    step_size: f64,
+    target_accept: f64,
+    map: Preconditioner,
+) -> String {
+    let steps = match is_adapted {
+        true => format!("step size from {step_size} adapted to an acceptance of {target_accept}"),
+        false => format!("step size {step_size}"),
+    };
+    let map = match map {
+        Preconditioner::Identity => "one scale for all parameters",
+        Preconditioner::Diagonal => "a scale for each parameter by its draws in warm-up",
+        Preconditioner::DiagonalFromGradients => {
+            "a scale for each parameter by its draws and gradients in warm-up"
+        }
+        Preconditioner::Dense => "a dense linear map by the draws of warm-up",
+    };
+    format!("{steps}, {map}")
+}
+
+fn nuts_in_words(nuts: &Nuts) -> String {
+    let Nuts { step_size, max_depth, adapt_step_size, target_accept, preconditioner } = *nuts;
+    let steps = steps_in_words(adapt_step_size, step_size, target_accept, preconditioner);
+    format!("Nuts: {steps}, at most 2^{max_depth} steps a trajectory")
+}
+
+/// MAMS that tunes the length of its trajectories.
+fn tuned(mams: &Mams) -> String {
+    mams_in_words(mams, "a length found in warm-up")
+}
+
+fn mams_in_words(mams: &Mams, length: &str) -> String {
+    let steps = steps_in_words(
+        mams.adapt_step_size,
+        mams.step_size,
+        mams.target_accept,
+        mams.preconditioner,
+    );
+    let (most, first) = (mams.max_steps, mams.max_first_steps);
+    format!(
+        "Mams: {steps}, trajectories of {length} and at most {most} steps ({first} until the map is learnt)"
+    )
+}
+
+fn hmc_in_words(hmc: &Hmc) -> String {
+    let steps =
+        steps_in_words(hmc.adapt_step_size, hmc.step_size, hmc.target_accept, hmc.preconditioner);
+    let (length, jitter) = (hmc.path_length, hmc.jitter);
+    let length = match hmc.adapt_path_length {
+        true => format!("trajectories of a length found in warm-up from {length}"),
+        false => format!("trajectories of length {length}"),
+    };
+    let (most, first) = (hmc.max_steps, hmc.max_first_steps);
+    format!(
+        "Hmc: {steps}, {length}, varied by {jitter} of it, and at most {most} steps ({first} until the map \
+         is learnt)"
+    )
+}
+
+impl Recipe {
+    /// The lines of a model that is given, for so many columns of a response.
+    fn model_in_words(
+        &self,
+        columns: usize,
+        mut line: impl FnMut(&str, String) -> fmt::Result,
+    ) -> fmt::Result {
         let scaled = match (self.task, self.transform) {
             (Task::Classification | Task::Counts | Task::Survival, _) => "features".to_string(),
             (Task::Regression, _) if self.has_shares() => "features".to_string(),
@@ -50,13 +145,6 @@ impl fmt::Display for Recipe {
         line(
             "scaling",
             format!("{scaled} to mean 0 and standard deviation 1 over the training rows"),
-        )?;
-        line(
-            "validation",
-            match self.validation {
-                0.0 => "no rows".to_string(),
-                share => format!("a share of {share} of the rows, at random by the seed"),
-            },
         )?;
         line(
             "network",
@@ -139,76 +227,9 @@ impl fmt::Display for Recipe {
                 self.only_chains.as_ref().map_or(String::new(), |c| format!("; only chains {c:?}"))
             ),
         )?;
-        line("file", self.reader.to_string())?;
-        match &self.folder {
-            Some(folder) => line("folder", folder.display().to_string()),
-            None => Ok(()),
-        }
+        Ok(())
     }
-}
 
-/// The settings of a step size, and of the linear map.
-fn steps_in_words(
-    is_adapted: bool,
-    step_size: f64,
-    target_accept: f64,
-    map: Preconditioner,
-) -> String {
-    let steps = match is_adapted {
-        true => format!("step size from {step_size} adapted to an acceptance of {target_accept}"),
-        false => format!("step size {step_size}"),
-    };
-    let map = match map {
-        Preconditioner::Identity => "one scale for all parameters",
-        Preconditioner::Diagonal => "a scale for each parameter by its draws in warm-up",
-        Preconditioner::DiagonalFromGradients => {
-            "a scale for each parameter by its draws and gradients in warm-up"
-        }
-        Preconditioner::Dense => "a dense linear map by the draws of warm-up",
-    };
-    format!("{steps}, {map}")
-}
-
-fn nuts_in_words(nuts: &Nuts) -> String {
-    let Nuts { step_size, max_depth, adapt_step_size, target_accept, preconditioner } = *nuts;
-    let steps = steps_in_words(adapt_step_size, step_size, target_accept, preconditioner);
-    format!("Nuts: {steps}, at most 2^{max_depth} steps a trajectory")
-}
-
-/// MAMS that tunes the length of its trajectories.
-fn tuned(mams: &Mams) -> String {
-    mams_in_words(mams, "a length found in warm-up")
-}
-
-fn mams_in_words(mams: &Mams, length: &str) -> String {
-    let steps = steps_in_words(
-        mams.adapt_step_size,
-        mams.step_size,
-        mams.target_accept,
-        mams.preconditioner,
-    );
-    let (most, first) = (mams.max_steps, mams.max_first_steps);
-    format!(
-        "Mams: {steps}, trajectories of {length} and at most {most} steps ({first} until the map is learnt)"
-    )
-}
-
-fn hmc_in_words(hmc: &Hmc) -> String {
-    let steps =
-        steps_in_words(hmc.adapt_step_size, hmc.step_size, hmc.target_accept, hmc.preconditioner);
-    let (length, jitter) = (hmc.path_length, hmc.jitter);
-    let length = match hmc.adapt_path_length {
-        true => format!("trajectories of a length found in warm-up from {length}"),
-        false => format!("trajectories of length {length}"),
-    };
-    let (most, first) = (hmc.max_steps, hmc.max_first_steps);
-    format!(
-        "Hmc: {steps}, {length}, varied by {jitter} of it, and at most {most} steps ({first} until the map \
-         is learnt)"
-    )
-}
-
-impl Recipe {
     fn integrated_out(&self) -> &'static str {
         if self.is_by_row() {
             "output weights of the mean integrated out"
@@ -235,7 +256,7 @@ impl Recipe {
             }
             None => "N(0, 1) for biases".to_string(),
         };
-        let prior = match self.weights {
+        let prior = match self.prior() {
             WeightPrior::FanIn if self.layers().is_empty() => {
                 format!("N(0, 1 / number of features), {rest}")
             }

@@ -103,6 +103,8 @@ pub enum Advice {
     },
     /// Make one column of the labels of each column.
     EncodeAsCodes,
+    /// Name the model, which the data would choose.
+    NameModel,
     /// Choose another folder.
     OtherFolder,
     /// Begin a run that was ended again, which goes on.
@@ -231,6 +233,7 @@ impl Advice {
                 "make one column of all labels of a column by {}",
                 set(S::Encoding, Some("codes"))?
             )),
+            Self::NameModel => by("name the model", S::Model, Some("network")),
             Self::OtherFolder => by("choose another folder", S::Folder, None),
             Self::GoOn => plain("begin it again in the same way, and it goes on"),
             Self::EndWithFewerDraws => {
@@ -280,6 +283,7 @@ impl Advice {
             Self::RaiseLimit { if_trusted: false },
             Self::RaiseLimit { if_trusted: true },
             Self::EncodeAsCodes,
+            Self::NameModel,
             Self::OtherFolder,
             Self::GoOn,
             Self::EndWithFewerDraws,

@@ -30,5 +30,5 @@ mod text;
 pub use advice::{Advice, advised};
 pub use choice::Choice;
 pub use setting::{InRust, Plain, Setting, Vocabulary};
-pub use text::number;
 pub(crate) use text::{count, listed, short, thousands};
+pub use text::{duration, number};

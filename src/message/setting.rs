@@ -86,6 +86,10 @@ settings! {
     Limit = "limit",
     /// The share of rows that are kept for validation.
     Validation = "validation",
+    /// The model by name: `linear`, `network`, ...
+    Model = "model",
+    /// The time that a fit may take.
+    Within = "within",
     /// The units of the hidden layers.
     Hidden = "hidden",
     /// The activation of hidden units.
@@ -171,6 +175,7 @@ impl Vocabulary for InRust {
             (Setting::Method, Some("tempered")) => "PowerPosteriors",
             (Setting::Method, Some("collapsed")) => "Collapsed",
             (Setting::Method, Some("nuts")) => "Nuts",
+            (Setting::Model, Some("network")) => "Candidate::Network",
             (Setting::Transform, Some("yeo_johnson")) => "Transform::YeoJohnson",
             (Setting::WeightsSd, _) => "WeightPrior::Normal",
             (Setting::Folder, _) => "Recipe::in_folder",
@@ -178,6 +183,8 @@ impl Vocabulary for InRust {
             (
                 Setting::Task
                 | Setting::Validation
+                | Setting::Model
+                | Setting::Within
                 | Setting::Hidden
                 | Setting::Activation
                 | Setting::Skip
@@ -218,6 +225,9 @@ impl Vocabulary for Plain {
                 Some(units) => return Some(format!("{units} hidden units")),
                 None => "the hidden layers",
             },
+            Setting::Model if value.is_some() => "",
+            Setting::Model => "the model",
+            Setting::Within => "the time",
             Setting::Activation => "the activation",
             Setting::Skip => "the linear part",
             // The words of the advice already say what to set.

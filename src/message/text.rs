@@ -15,6 +15,16 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// A duration that people can read.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => format!("{:.0} ms", 1000.0 * s),
+        s if s < 120.0 => format!("{s:.1} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
 /// The text of a value, shortened if it is a number of very many digits.
 pub(crate) fn short(text: String) -> String {
     const LONG: usize = 24;
@@ -82,5 +92,14 @@ mod tests {
             short("a text of more than 24 letters".into()),
             "a text of more than 24 letters"
         );
+    }
+
+    #[test]
+    fn durations_are_short() {
+        for (seconds, text) in
+            [(0.25, "250 ms"), (12.34, "12.3 s"), (600.0, "10 min"), (9000.0, "2.5 h")]
+        {
+            assert_eq!(duration(seconds), text);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayView3, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::calibration::{Bins, reliability};
@@ -138,18 +138,31 @@ impl Predictions {
                 scores.extend(found.into_iter().map(only));
             }
         }
-        let densities = densities
-            .into_shape_with_order((n, rows))
-            .expect("log densities are stored in standard order");
+        let densities = flat(densities, n, rows);
         let of_draw = |row: ArrayView1<f64>| match weights {
             Some(_) => mean_by(weights, row.iter().copied()),
             None => row.sum() / rows as f64,
         };
         let each: Vec<f64> = densities.rows().into_iter().map(of_draw).collect();
-        let averaged = mean_by(weights, (0..rows).map(|i| log_mean_exp(densities.column(i))));
+        let averaged = mean_by(weights, self.log_predictive_densities()?.into_iter());
         scores.push(with_spread("log_predictive_density", averaged, each));
         Ok(Scores { scores, rows, weight: weights.map(|w| w.sum()) })
     }
+
+    /// The log predictive density of each row, in nats: log of the mean over all draws of p(y_i | x_i, q).
+    ///
+    /// # Errors
+    /// If there are no draws, or no response was observed.
+    pub fn log_predictive_densities(&self) -> Result<Array1<f64>, Error> {
+        let (n, rows, _) = self.draws_of_mean()?.dim();
+        let (_, densities) = self.known()?;
+        Ok(flat(densities, n, rows).axis_iter(Axis(1)).map(log_mean_exp).collect())
+    }
+}
+
+/// Log densities, `[draw of all chains, row]`.
+fn flat(densities: ArrayView3<f64>, n: usize, rows: usize) -> ArrayView2<f64> {
+    densities.into_shape_with_order((n, rows)).expect("log densities are stored in standard order")
 }
 
 /// The scores of the posterior predictive draws of numbers, which are sorted only once.
@@ -173,7 +186,7 @@ fn predictive_scores(predictions: &Predictions, y: &Array2<f64>) -> Result<[Scor
 }
 
 fn with_spread(name: &str, posterior: f64, draws: Vec<f64>) -> Score {
-    let draws = ndarray::Array1::from(draws);
+    let draws = Array1::from(draws);
     let sd = if draws.len() > 1 { draws.std(1.0) } else { f64::NAN };
     let draws_mean = draws.mean().unwrap_or(f64::NAN);
     Score { name: name.into(), posterior, draws_mean, draws_sd: sd }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use bnn_mcmc::data::{ColumnDescription, ColumnType, Description, Finding};
+use bnn_mcmc::fit::Candidate;
 use bnn_mcmc::message::Advice;
 use bnn_mcmc::sampler::StopHandle;
 use clap::Args;
@@ -191,7 +192,13 @@ fn tried(config: &mut Config, table: &Description, opened: &Table) -> Result<Str
     let why = config.settle(table)?;
     let stop = StopHandle::new();
     stop.stop();
-    let fit = opened.try_fit(&config.recipe(table)?.stop_handle(&stop))?;
+    let mut recipe = config.recipe(table)?.stop_handle(&stop);
+    let mut chosen = "";
+    if config.is_open() {
+        recipe = recipe.model(Candidate::Network);
+        chosen = "model     chosen by the data; the plainest network among the candidates is\n";
+    }
+    let fit = opened.try_fit(&recipe)?;
     let why = why.map_or(".".into(), |why| format!(": {why}"));
-    Ok(format!("{why}\n{}\n{}", diagnose::model(&fit), diagnose::columns(&fit)))
+    Ok(format!("{why}\n{chosen}{}\n{}", diagnose::model(&fit), diagnose::columns(&fit)))
 }

@@ -1,12 +1,13 @@
 //! All settings of a fit: flags of the command and keys of `config.toml` are one struct.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bnn_mcmc::data::{
     Charset, CsvReader, DateOrder, Decimal, Description, Encoding, Finding, Task, Transform,
 };
 use bnn_mcmc::draws::checkpoint::Every;
-use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
+use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::model::Activation;
 use clap::{ArgAction, Args, ValueEnum};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -132,6 +133,10 @@ pub struct TableSettings {
 #[command(next_help_heading = "Model")]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
+    /// The model [default: the one that predicts rows best which it has not seen, by cross-validation; if any
+    /// other setting of the model but noise and transform, or the method, is given: a network as described below]
+    #[arg(long)]
+    pub model: Option<Chosen<Candidate>>,
     /// The units of each hidden layer, separated by commas; 0 for a linear model [default: one
     /// layer of 100 units for a real response, else of 40]
     #[arg(long, value_name = "UNITS", value_delimiter = ',', value_parser = whole::<usize>,
@@ -191,6 +196,10 @@ pub struct SamplerSettings {
     /// The number of threads, 0 for all that there are. No result depends on it [default: 0]
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub threads: Option<usize>,
+    /// The minutes that the choice of a model and the run may take, as far as it can be foreseen: numbers of iterations
+    /// that are not given are smaller if need be. Where the model is given, nothing depends on the time [default: 10]
+    #[arg(long, value_name = "MINUTES", allow_hyphen_values = true)]
+    pub minutes: Option<f64>,
     /// The interval at which the run is saved, so that it can go on after it was killed: seconds
     /// (`30s`) or draws of each chain (`100draws`) [default: 30s]
     #[arg(long, value_name = "INTERVAL", allow_hyphen_values = true)]
@@ -241,10 +250,11 @@ impl Config {
                 limit: Some(1 << 30),
             },
             model: ModelSettings {
+                model: None,
                 hidden: None,
                 activation: Some(Chosen(Activation::Tanh)),
-                skip: Some(false),
-                weights: Some(Chosen(WeightPrior::FanIn)),
+                skip: None,
+                weights: None,
                 weights_sd: None,
                 noise: None,
                 transform: Some(Chosen(Transform::None)),
@@ -257,6 +267,7 @@ impl Config {
                 draws: None,
                 seed: Some(0),
                 threads: Some(0),
+                minutes: Some(10.0),
                 checkpoint_every: Some("30s".into()),
             },
         }
@@ -451,7 +462,6 @@ impl Config {
             }
         }
         self.table.task = Some(Chosen(Asked::Task(task)));
-        self.model.noise = self.model.noise.or(Noise::default_of(task).map(Chosen));
         Ok(why)
     }
 
@@ -465,16 +475,27 @@ impl Config {
         self.table.change(CsvReader::regression(0), &ignored)?;
         recipe =
             recipe.reader(|reader| self.table.change(reader.clone(), &ignored).unwrap_or(reader));
-        let ModelSettings { hidden, activation, skip, weights, weights_sd, noise, transform } =
-            &self.model;
+        let ModelSettings {
+            model,
+            hidden,
+            activation,
+            skip,
+            weights,
+            weights_sd,
+            noise,
+            transform,
+        } = &self.model;
+        if let Some(Chosen(model)) = *model {
+            recipe = recipe.model(model);
+        }
         if let Some(units) = hidden {
             recipe = recipe.hidden(units);
         }
         if let Some(Chosen(activation)) = *activation {
             recipe = recipe.activation(activation);
         }
-        if *skip == Some(true) {
-            recipe = recipe.skip(true);
+        if let Some(skip) = *skip {
+            recipe = recipe.skip(skip);
         }
         if let Some(Chosen(weights)) = *weights {
             recipe = recipe.weights(match (weights, *weights_sd) {
@@ -499,8 +520,15 @@ impl Config {
             draws,
             seed,
             threads,
+            minutes,
             checkpoint_every,
         } = &self.sampler;
+        if let Some(minutes) = *minutes {
+            let time = Duration::try_from_secs_f64(60.0 * minutes).map_err(|_| {
+                Failure::error(format!("`--minutes` is {minutes}, but must be a number from 0 on"))
+            })?;
+            recipe = recipe.within(time);
+        }
         if let Some(probability) = *target_accept {
             recipe = recipe.target_accept(probability);
         }
@@ -526,6 +554,13 @@ impl Config {
             recipe = recipe.checkpoint_every(interval(text)?);
         }
         Ok(recipe)
+    }
+
+    /// Whether the model is left to the data.
+    pub fn is_open(&self) -> bool {
+        let ModelSettings { model, hidden, skip, weights, .. } = &self.model;
+        let is_given = [model.is_some(), hidden.is_some(), skip.is_some(), weights.is_some()];
+        !is_given.contains(&true) && self.sampler.method.is_none()
     }
 
     /// The columns that are left out: those that are named, or all but the features that are.
@@ -564,6 +599,11 @@ impl Config {
         #[derive(Deserialize)]
         struct Settled {
             hidden: Option<Vec<usize>>,
+            skip: Option<bool>,
+            weights: Option<WeightPrior>,
+            noise: Option<Noise>,
+            #[serde(default)]
+            transform: Transform,
             method: Option<Chosen<Method>>,
             chains: usize,
             warmup: usize,
@@ -571,7 +611,16 @@ impl Config {
         }
         let chosen = serde_json::to_value(recipe).and_then(serde_json::from_value::<Settled>);
         let chosen = chosen.map_err(|e| Failure::error(format!("{FILE}: {e}")))?;
-        self.model.hidden = chosen.hidden;
+        let task = self.table.task.and_then(|Chosen(asked)| asked.task());
+        self.model = ModelSettings {
+            model: None,
+            hidden: chosen.hidden,
+            skip: chosen.skip.or(Some(false)),
+            weights: Some(Chosen(chosen.weights.unwrap_or_default())),
+            noise: chosen.noise.or(task.and_then(Noise::default_of)).map(Chosen),
+            transform: Some(Chosen(chosen.transform)),
+            ..self.model
+        };
         self.sampler.method = chosen.method;
         self.sampler.chains = Some(chosen.chains);
         self.sampler.warmup = Some(chosen.warmup);

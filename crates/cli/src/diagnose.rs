@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use bnn_mcmc::data::Response;
 use bnn_mcmc::diagnostics::{BlockSummary, Judge, Summary, Verdict};
 use bnn_mcmc::draws::Draws;
-use bnn_mcmc::fit::Fit;
+use bnn_mcmc::fit::{Fit, Search};
 use bnn_mcmc::predict::Scores;
 use clap::Args;
 use serde::Serialize;
@@ -189,8 +189,10 @@ pub fn about(fit: &Fit) -> String {
     let algorithm = info.algorithm.as_deref().unwrap_or("unknown sampler");
     let seconds = info.warmup_seconds + info.sampling_seconds;
     let divergences = draws.divergences();
+    let chosen = fit.search().map(Search::in_words).unwrap_or_default();
+    let chosen: String = chosen.iter().map(|line| format!("held out  {line}\n")).collect();
     format!(
-        "{}run       {algorithm}: {chains} of {n} after {} of warm-up, seed {}; {divergences} divergent; \
+        "{}{chosen}run       {algorithm}: {chains} of {n} after {} of warm-up, seed {}; {divergences} divergent; \
          {seconds:.1} s\n",
         model(fit),
         count(info.warmup, "iteration"),

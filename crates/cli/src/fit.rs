@@ -153,10 +153,16 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     // The draws in the checkpoint are safe at a second signal.
     signals::stop(&stop, "stopping after the draw that each chain is in; once more to end at once");
     if let Some(tables) = config.table.impute {
-        let fits = opened.fit_imputed(&recipe, tables)?;
+        let fits = match opened.fit_imputed(&recipe, tables) {
+            Err(error) if error.is_stopped() => return Ok(nothing_yet(&error)),
+            fits => fits?,
+        };
         return imputed::ended(&fits, tables, (config, &out), (strict, quiet));
     }
-    let fit = opened.fit(&recipe)?;
+    let fit = match opened.fit(&recipe) {
+        Err(error) if error.is_stopped() => return Ok(nothing_yet(&error)),
+        fit => fit?,
+    };
     signals::stop(&stop, "ending when the files are whole; once more to end at once");
     fit.rebuilt().iter().for_each(|what| output::note(what));
     let folder = match &only {
@@ -189,6 +195,12 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         output::note(diagnose::columns(&fit).trim_end());
     }
     ending(&fit, &out, strict)
+}
+
+/// Says that a run was ended before it had anything to save.
+fn nothing_yet(error: &bnn_mcmc::Error) -> Ended {
+    output::note(&format!("{error}: the same command begins anew"));
+    Ended::Interrupted
 }
 
 pub fn merge(args: &MergeArgs) -> Result<Ended, Failure> {

@@ -31,6 +31,8 @@ impl Vocabulary for Flags {
             Setting::DateOrder => "date-order",
             Setting::Limit => "limit",
             Setting::Validation => "validation",
+            Setting::Model => "model",
+            Setting::Within => "minutes",
             Setting::Hidden => "hidden",
             Setting::Activation => "activation",
             Setting::Skip => "skip",

@@ -8,6 +8,8 @@ pub struct Parameters;
 impl Vocabulary for Parameters {
     fn setting(&self, setting: Setting, value: Option<&str>) -> Option<String> {
         let parameter = match setting {
+            Setting::Model => "model",
+            Setting::Within => "minutes",
             Setting::Hidden => "hidden",
             Setting::Activation => "activation",
             Setting::Skip => "skip",

@@ -7,10 +7,10 @@ use bnn_mcmc::predict::Loo;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::scores::Weights;
-use super::words::{Trust, advice, duration, heading, marked_up};
+use super::words::{Trust, advice, heading, marked_up};
 use super::{Findings, figures, scores};
 use crate::figure::{Figure, css, number};
-use bnn_mcmc::message::Plain;
+use bnn_mcmc::message::{Plain, duration};
 
 const STYLE: &str = include_str!("style.css");
 /// The most rows of a table that stand open.

@@ -158,16 +158,6 @@ fn code(text: &str) -> Markup {
     }
 }
 
-/// A duration that people can read.
-pub(super) fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 1.0 => format!("{:.0} ms", 1000.0 * s),
-        s if s < 120.0 => format!("{s:.1} s"),
-        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,14 +166,5 @@ mod tests {
     fn sentences_are_marked_up_and_escaped() {
         let html = marked_up("a `<b>` & **not `x` this**").into_string();
         assert_eq!(html, "a <code>&lt;b&gt;</code> &amp; <strong>not <code>x</code> this</strong>");
-    }
-
-    #[test]
-    fn durations_are_short() {
-        for (seconds, text) in
-            [(0.25, "250 ms"), (12.34, "12.3 s"), (600.0, "10 min"), (9000.0, "2.5 h")]
-        {
-            assert_eq!(duration(seconds), text);
-        }
     }
 }

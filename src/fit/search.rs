@@ -1,0 +1,469 @@
+//! The choice of a model by the data: candidates, compared by cross-validation.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use rand::RngCore;
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+use super::choices::{Candidate, Noise, WeightPrior};
+use super::recipe::Sizes;
+use super::{Fit, Origin, Parts, Recipe};
+use crate::Error;
+use crate::data::{Dataset, Response, Split, Task, Transform};
+use crate::message::{count, listed};
+use crate::predict::sum_and_error;
+use crate::rng::ChainRng;
+use crate::threads;
+
+/// The folds of the rows: each is predicted by a chain on the rows of the others.
+const FOLDS: usize = 5;
+/// The most rows that candidates are compared on.
+const MOST_ROWS: usize = 2000;
+/// The iterations of warm-up of a chain on the rows outside a fold, and its draws.
+const WARMUP: usize = 150;
+const DRAWS: usize = 100;
+/// The stream of random numbers of a search, which no chain has.
+const STREAM: u64 = u64::MAX - 1;
+/// The units of the hidden layer of a network that is a candidate.
+pub(super) const UNITS: usize = 20;
+/// The levels of the predictive intervals whose coverage is told.
+const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
+
+/// The search of a model: how well each [`Candidate`] predicts rows that it has not seen.
+///
+/// The training rows, at most 2,000 of them at random, are dealt to K = 5 folds; classes keep their shares. A candidate
+/// predicts the rows of a fold by one short chain on those of the other folds, 150 iterations of warm-up and
+/// 100 draws, with everything that is learnt from rows (means, medians, transforms) learnt anew. With q the draws on
+/// the rows outside the fold k(i) of row i,
+///
+/// ```text
+/// lpd_i(candidate) = log mean_q p(y_i | x_i, q),      d_i = lpd_i(candidate) - lpd_i(chosen)
+/// ```
+///
+/// in the response's own units, so that candidates with and without a transform compare. The chosen one is the simplest
+/// whose mean is at most one standard error below the best one's, the error being that of the mean difference over paired
+/// rows. The folds have four fifths of the rows, and chains are short and single, which is to the disadvantage of the
+/// larger models.
+///
+/// Sources: cross-validation of log densities, Vehtari and Lampinen 2002,
+/// <https://doi.org/10.1162/08997660260293292>; the rule of one standard error, Breiman, Friedman, Olshen and Stone 1984,
+/// Classification and Regression Trees, section 3.4.3, <https://doi.org/10.1201/9781315139470>.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Search {
+    /// The candidate that was chosen.
+    #[serde(with = "crate::choice::by_name")]
+    pub chosen: Candidate,
+    /// The number of rows that were predicted.
+    pub rows: usize,
+    /// The candidates, from the simplest one on.
+    pub tried: Vec<Tried>,
+    /// Of each level, 0.5, 0.9 and 0.95, the share of rows that lie within the chosen candidate's predictive interval;
+    /// empty for classes and times. By the rank of the response among the predictive draws, ties at random.
+    pub coverage: Vec<(f64, f64)>,
+}
+
+/// One candidate of a [`Search`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// The candidate.
+    #[serde(with = "crate::choice::by_name")]
+    pub candidate: Candidate,
+    /// The scores, or the reason why there are none.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// The scores of a candidate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It has predicted all rows.
+    Scored {
+        /// The mean log predictive density of a row, in nats.
+        log_density: f64,
+        /// That mean less the one of the chosen candidate.
+        difference: f64,
+        /// The standard error of the difference; 0 for the chosen candidate.
+        se_difference: f64,
+    },
+    /// It could not be fitted.
+    Failed(String),
+}
+
+impl Search {
+    /// The scores of a candidate.
+    pub fn of(&self, candidate: Candidate) -> Option<&Outcome> {
+        let tried = self.tried.iter().find(|tried| tried.candidate == candidate);
+        tried.map(|tried| &tried.outcome)
+    }
+
+    /// What was found, in sentences: how well the chosen candidate predicts beside the linear one, and the coverage of
+    /// its intervals.
+    pub fn in_words(&self) -> Vec<String> {
+        let rows = count(self.rows, "row");
+        let mut said = Vec::new();
+        match (self.of(self.chosen), self.of(Candidate::Linear)) {
+            (Some(Outcome::Scored { log_density, .. }), _) if self.chosen == Candidate::Linear => {
+                said.push(format!(
+                    "the linear model: no other predicts {rows} better by more than a standard error; its log density of \
+                     a row that it has not seen is {log_density:.3}"
+                ));
+            }
+            (
+                Some(Outcome::Scored { log_density, .. }),
+                Some(Outcome::Scored { log_density: linear, difference, se_difference }),
+            ) => said.push(format!(
+                "log density of a row that it has not seen {log_density:.3}, of the linear model {linear:.3}: {:.3} +- \
+                 {se_difference:.3} more, by cross-validation of {rows}",
+                -difference
+            )),
+            _ => {}
+        }
+        if !self.coverage.is_empty() {
+            let percent = |values: Vec<f64>, digits: usize| {
+                listed(values.iter().map(|v| format!("{:.digits$}", 100.0 * v)).collect())
+            };
+            let (levels, shares) = self.coverage.iter().copied().unzip();
+            said.push(format!(
+                "intervals of {} % cover {} % of these rows",
+                percent(levels, 0),
+                percent(shares, 1)
+            ));
+        }
+        said
+    }
+}
+
+/// A line for each candidate.
+impl fmt::Display for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, Tried { candidate, outcome }) in self.tried.iter().enumerate() {
+            let (end, name) = (if i == 0 { "" } else { "\n" }, candidate.to_string());
+            match outcome {
+                Outcome::Scored { log_density, .. } if *candidate == self.chosen => {
+                    write!(f, "{end}{name:24} {log_density:>9.3}  chosen")?;
+                }
+                Outcome::Scored { log_density, difference, se_difference } => {
+                    write!(
+                        f,
+                        "{end}{name:24} {log_density:>9.3}  {difference:+.3} +- {se_difference:.3}"
+                    )?;
+                }
+                Outcome::Failed(why) => write!(f, "{end}{name:24}         -  {why}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The seconds of an iteration of one chain on all rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pace {
+    /// Of the first iterations of warm-up, on average.
+    pub first: f64,
+    pub later: f64,
+}
+
+impl Pace {
+    /// The seconds of a run.
+    pub fn seconds(self, sizes: Sizes, threads: usize) -> f64 {
+        let Sizes { chains, warmup, draws } = sizes;
+        let first = warmup.min(WARMUP);
+        let chain = first as f64 * self.first + (warmup - first + draws) as f64 * self.later;
+        chain * chains.div_ceil(threads.min(chains).max(1)) as f64
+    }
+}
+
+/// The predictions of a fold by one candidate.
+struct Held {
+    log_densities: Vec<f64>,
+    /// The [transform](crate::predict::Pit) of each response, row by row; none of classes and times.
+    pit: Vec<f64>,
+    pace: Pace,
+}
+
+impl Candidate {
+    /// The recipe with this model, for so many columns of a response. What the recipe says itself stays.
+    pub(super) fn of(self, recipe: &Recipe, columns: usize) -> Recipe {
+        let (noise, transform) = match (self, recipe.task) {
+            (Self::Network, Task::Regression) if columns == 1 => {
+                (Some(Noise::StudentT), Transform::None)
+            }
+            (Self::LinearTransformed | Self::NetworkTransformed, _) => {
+                (Some(Noise::StudentT), Transform::YeoJohnson)
+            }
+            (Self::NetworkHeteroscedastic, _) => {
+                (Some(Noise::HeteroscedasticStudentT), Transform::YeoJohnson)
+            }
+            (Self::LinearHurdle | Self::NetworkHurdle, _) => {
+                (Some(Noise::HurdleNegativeBinomial), Transform::None)
+            }
+            (Self::LinearWeibull | Self::NetworkWeibull, _) => {
+                (Some(Noise::Weibull), Transform::None)
+            }
+            (Self::Linear | Self::Network, task) => (Noise::default_of(task), Transform::None),
+        };
+        let is_open = recipe.has_open_noise();
+        let (hidden, weights) = match self.is_linear() {
+            true => (vec![], WeightPrior::FanIn),
+            false => (vec![UNITS], WeightPrior::Scales),
+        };
+        let mut own = recipe.clone();
+        own.model = None;
+        own.hidden.get_or_insert(hidden);
+        own.skip.get_or_insert(!self.is_linear());
+        own.weights.get_or_insert(weights);
+        if is_open {
+            (own.noise, own.transform) = (noise, transform);
+        }
+        let method = own.chosen_method(columns);
+        own.method(method)
+    }
+}
+
+impl Recipe {
+    /// Whether the model is to be chosen by the data: no setting of it was given.
+    pub(super) fn is_open(&self) -> bool {
+        let Self { model, hidden, skip, weights, method, .. } = self;
+        let is_given = [model.is_some(), hidden.is_some(), skip.is_some(), weights.is_some()];
+        !is_given.contains(&true) && method.is_none()
+    }
+
+    /// Whether neither noise nor transform was given.
+    fn has_open_noise(&self) -> bool {
+        self.noise.is_none() && self.transform.is_none()
+    }
+
+    /// The candidates for a response of so many columns, from the simplest one on.
+    pub(super) fn candidates(&self, columns: usize) -> &'static [Candidate] {
+        use Candidate::{
+            Linear, LinearHurdle, LinearTransformed, LinearWeibull, Network,
+            NetworkHeteroscedastic, NetworkHurdle, NetworkTransformed, NetworkWeibull,
+        };
+        match self.task {
+            Task::Regression if self.has_open_noise() && columns == 1 => {
+                &[Linear, LinearTransformed, Network, NetworkTransformed, NetworkHeteroscedastic]
+            }
+            Task::Counts if self.has_open_noise() => {
+                &[Linear, LinearHurdle, Network, NetworkHurdle]
+            }
+            Task::Survival if self.has_open_noise() => {
+                &[Linear, LinearWeibull, Network, NetworkWeibull]
+            }
+            _ => &[Linear, Network],
+        }
+    }
+
+    /// The recipe with the model that predicts best, and the pace of its chains.
+    ///
+    /// # Errors
+    /// Rows that no candidate can be fitted to; if the run was asked to end.
+    pub(super) fn search(&self, data: &Dataset, origin: &Origin) -> Result<(Self, Pace), Error> {
+        let columns = data.response().width();
+        let candidates = self.candidates(columns);
+        // What is wrong with the table, or with a setting, is said before time is spent.
+        drop(Parts::new(candidates[0].of(self, columns), data, origin.clone())?);
+        let folds = self.folds(data)?;
+        let rows: usize = folds.iter().map(|fold| fold.test.len()).sum();
+        let names: Vec<String> = candidates.iter().map(|c| format!("`{c}`")).collect();
+        self.report(&format!(
+            "model       chosen among {} by the log densities of {}, in {} folds",
+            listed(names),
+            count(rows, "row"),
+            folds.len()
+        ));
+        let held = self.predict_folds(candidates, &folds, data, origin)?;
+        let test: Vec<usize> = folds.iter().flat_map(|fold| fold.test.iter().copied()).collect();
+        let weights: Vec<f64> =
+            data.weights().map_or(Vec::new(), |w| test.iter().map(|&row| w[row]).collect());
+        let total = if weights.is_empty() { rows as f64 } else { weights.iter().sum() };
+        let mean =
+            |held: &Held| sum_and_error(&weights, held.log_densities.iter().copied()).0 / total;
+        let scored = held.iter().enumerate().filter_map(|(i, held)| Some((i, held.as_ref().ok()?)));
+        let less = |own: &Held, other: &Held| {
+            let pairs = own.log_densities.iter().zip(&other.log_densities);
+            //~ search-difference
+            let (sum, error) = sum_and_error(&weights, pairs.map(|(own, other)| own - other));
+            (sum / total, error / total)
+        };
+        let best = scored.clone().max_by(|(_, a), (_, b)| mean(a).total_cmp(&mean(b)));
+        let within = |held: &Held| {
+            let (difference, error) = less(held, best?.1);
+            Some(difference >= -error) //~ one-standard-error
+        };
+        let simplest = scored.clone().find(|(_, held)| within(held) == Some(true));
+        let Some((chosen, of_chosen)) = simplest.or(best) else {
+            return Err(held.into_iter().find_map(Result::err).expect("no candidate was fitted"));
+        };
+        let outcome = |held: &Result<Held, Error>| match held {
+            Err(error) => Outcome::Failed(error.to_string()),
+            Ok(held) => {
+                let (difference, se_difference) = less(held, of_chosen);
+                Outcome::Scored { log_density: mean(held), difference, se_difference }
+            }
+        };
+        let tried = candidates.iter().zip(&held);
+        let tried = tried.map(|(c, held)| Tried { candidate: *c, outcome: outcome(held) });
+        let chosen = candidates[chosen];
+        let coverage = coverage(&of_chosen.pit, rows, &weights);
+        let search = Search { chosen, rows, tried: tried.collect(), coverage };
+        self.report(&search.to_string());
+        let mut recipe = chosen.of(self, columns);
+        recipe.search = Some(search);
+        let of_fold = folds[0].train.len() as f64;
+        let all = self.split(data)?.map_or(data.rows(), |split| split.train.len()) as f64;
+        let Pace { first, later } = of_chosen.pace;
+        Ok((recipe, Pace { first: first * all / of_fold, later: later * all / of_fold }))
+    }
+
+    /// The predictions of all folds by each candidate.
+    fn predict_folds(
+        &self,
+        candidates: &[Candidate],
+        folds: &[Split],
+        data: &Dataset,
+        origin: &Origin,
+    ) -> Result<Vec<Result<Held, Error>>, Error> {
+        let columns = data.response().width();
+        let mut rng = ChainRng::new(self.seed, STREAM);
+        let each =
+            candidates.iter().flat_map(|candidate| folds.iter().map(move |fold| (candidate, fold)));
+        let jobs: Vec<Recipe> = each
+            .map(|(candidate, fold)| {
+                candidate.of(self, columns).of_fold(fold.clone(), rng.next_u64())
+            })
+            .collect();
+        let origin = Origin { schema: origin.schema.clone(), ..Origin::default() };
+        let done: Vec<Mutex<Option<Result<Held, Error>>>> =
+            jobs.iter().map(|_| Mutex::new(None)).collect();
+        let next = AtomicUsize::new(0);
+        // Each worker has a thread of its own, so that the time of a chain is its own.
+        let work = || -> Result<(), Error> {
+            let pool = threads::pool(1)?;
+            loop {
+                let job = next.fetch_add(1, Ordering::Relaxed);
+                let Some(recipe) = jobs.get(job).filter(|_| !self.stop.is_stopped()) else {
+                    return Ok(());
+                };
+                let held = pool.install(|| recipe.predict_fold(data, &origin));
+                *done[job].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(held);
+            }
+        };
+        let workers = self.workers().min(jobs.len());
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            // A worker that could not begin leaves its work to the others.
+            let _ = others.into_iter().map(|other| other.join()).collect::<Vec<_>>();
+            own
+        })?;
+        if self.stop.is_stopped() {
+            return Err(Error::Stopped { before: "a model was chosen".into() });
+        }
+        let mut done = done.into_iter().map(|job| {
+            let held = job.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+            held.unwrap_or_else(|| {
+                Err(Error::Panic {
+                    place: "a chain on a fold".into(),
+                    message: "it made no prediction".into(),
+                })
+            })
+        });
+        let mut of_candidate = || -> Result<Held, Error> {
+            let folds: Vec<Result<Held, Error>> = done.by_ref().take(folds.len()).collect();
+            let mut all =
+                Held { log_densities: Vec::new(), pit: Vec::new(), pace: Pace::default() };
+            let n = folds.len() as f64;
+            for fold in folds {
+                let Held { log_densities, pit, pace } = fold?;
+                all.log_densities.extend(log_densities);
+                all.pit.extend(pit);
+                all.pace.first += pace.first / n;
+                all.pace.later += pace.later / n;
+            }
+            Ok(all)
+        };
+        Ok(candidates.iter().map(|_| of_candidate()).collect())
+    }
+
+    /// The folds of the rows that are not kept for validation, or of some of them.
+    fn folds(&self, data: &Dataset) -> Result<Vec<Split>, Error> {
+        let mut rows = match self.split(data)? {
+            None => (0..data.rows()).collect(),
+            Some(split) => split.train,
+        };
+        if rows.len() > MOST_ROWS {
+            rows.shuffle(&mut ChainRng::new(self.seed, STREAM).child(0));
+            rows.truncate(MOST_ROWS);
+            rows.sort_unstable();
+        }
+        let own = data.select(&rows)?;
+        let folds = match self.task {
+            Task::Classification => own.stratified_k_folds(FOLDS.min(own.rows()), self.seed),
+            _ => own.k_folds(FOLDS.min(own.rows()), self.seed),
+        };
+        // A class of a single row lies in one fold.
+        let folds = folds.or_else(|_| own.k_folds(FOLDS.min(own.rows()), self.seed))?;
+        let of_data = |list: Vec<usize>| list.into_iter().map(|row| rows[row]).collect();
+        let folds = folds.into_iter();
+        Ok(folds.map(|f| Split { train: of_data(f.train), test: of_data(f.test) }).collect())
+    }
+
+    /// The recipe of a short chain on the training rows of a fold.
+    fn of_fold(self, fold: Split, seed: u64) -> Self {
+        let mut recipe = self.chains(1).warmup(WARMUP).draws(DRAWS).seed(seed);
+        recipe.rows = Some(fold);
+        (recipe.folder, recipe.only_chains, recipe.threads) = (None, None, None);
+        recipe.progress = false;
+        recipe
+    }
+
+    /// The predictions of the test rows of the recipe's fold.
+    fn predict_fold(&self, data: &Dataset, origin: &Origin) -> Result<Held, Error> {
+        let parts = Parts::new(self.clone(), data, origin.clone())?;
+        let start = Instant::now();
+        let draws = parts.recipe.sample(&parts, None)?;
+        let all = start.elapsed().as_secs_f64();
+        let sampling = draws.info().sampling_seconds;
+        let pace = Pace { first: (all - sampling) / WARMUP as f64, later: sampling / DRAWS as f64 };
+        if draws.info().stopped_early {
+            return Err(Error::Stopped { before: "a model was chosen".into() });
+        }
+        let fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: Vec::new() };
+        let rows = fit.validation().expect("a fold has test rows");
+        let predictions = fit.predict(rows)?;
+        let log_densities = predictions.log_predictive_densities()?.to_vec();
+        let pit = match data.response() {
+            Response::Real(_) | Response::Counts(_) => {
+                predictions.pit(self.seed)?.values.into_iter().collect()
+            }
+            Response::Classes { .. } | Response::Censored { .. } => Vec::new(),
+        };
+        Ok(Held { log_densities, pit, pace })
+    }
+
+    /// The number of threads of a run.
+    pub(super) fn workers(&self) -> usize {
+        self.threads.unwrap_or_else(threads::wanted)
+    }
+}
+
+/// Of each level, the share of rows within the central interval.
+fn coverage(pit: &[f64], rows: usize, weights: &[f64]) -> Vec<(f64, f64)> {
+    if pit.is_empty() {
+        return Vec::new();
+    }
+    // Several columns of a response count alike.
+    let w = |cell: usize| weights.get(cell / (pit.len() / rows)).copied().unwrap_or(1.0);
+    let total: f64 = (0..pit.len()).map(w).sum();
+    let share = |level: f64| {
+        let inside = pit.iter().enumerate().filter(|(_, u)| (*u - 0.5).abs() <= 0.5 * level);
+        inside.map(|(cell, _)| w(cell)).sum::<f64>() / total
+    };
+    LEVELS.iter().map(|&level| (level, share(level))).collect()
+}
