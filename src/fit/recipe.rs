@@ -78,8 +78,10 @@ const MEMBER_WARMUP: usize = 100;
 pub(super) const MEMBER_PATH: f64 = 7.0;
 /// The most units of the last hidden layer whose weights are integrated out unless they are asked for.
 const MOST_UNITS: usize = 500;
-/// The time of a fit whose model the data choose, and the share of what is left of it that a forecast may take.
+/// The time of a fit whose model the data choose, the share of it that the search may take, and the share of what is left
+/// that a forecast may take.
 const WITHIN: Duration = Duration::from_secs(600);
+const SEARCH: f64 = 0.4;
 const SAFE: f64 = 2.0 / 3.0;
 /// The iterations of warm-up and the draws among which the time decides.
 const LEVELS: [(usize, usize); 5] = [(1000, 1000), (500, 500), (300, 300), (200, 200), (150, 100)];
@@ -258,7 +260,7 @@ impl Recipe {
     /// and 300, 200 and 200, 150 and 100 iterations of warm-up and draws is taken whose forecast is at most two thirds
     /// of what is left. The choice is written down with the fit, and a run that goes on in its folder does not look at
     /// the clock again. Without this call 10 minutes where a model is chosen. Where the model was given, nothing
-    /// depends on the time.
+    /// depends on the time. A candidate that has not predicted all rows after two fifths of the time is out.
     pub fn within(self, time: Duration) -> Self {
         Self { within: Some(time), ..self }
     }
@@ -661,7 +663,8 @@ impl Recipe {
             return Err(error.of(Setting::Model).advise([Advice::NameModel]));
         }
         let start = Instant::now();
-        let (chosen, pace) = self.search(data, origin)?;
+        let limit = self.within.unwrap_or(WITHIN);
+        let (chosen, pace) = self.search(data, origin, start.checked_add(limit.mul_f64(SEARCH)))?;
         let chosen = chosen.sized(start, pace);
         chosen.report(&chosen.to_string());
         Ok(chosen)

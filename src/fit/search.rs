@@ -1,10 +1,10 @@
 //! The choice of a model by the data: candidates, compared by cross-validation.
 
 use std::fmt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rand::RngCore;
 use rand::seq::SliceRandom;
@@ -18,6 +18,7 @@ use crate::data::{Dataset, Response, Split, Task, Transform};
 use crate::message::{count, listed};
 use crate::predict::sum_and_error;
 use crate::rng::ChainRng;
+use crate::sampler::StopHandle;
 use crate::threads;
 
 /// The folds of the rows: each is predicted by a chain on the rows of the others.
@@ -31,6 +32,8 @@ const DRAWS: usize = 100;
 const STREAM: u64 = u64::MAX - 1;
 /// The units of the hidden layer of a network that is a candidate.
 pub(super) const UNITS: usize = 20;
+/// The event that a candidate which takes too long does not come to.
+const PREDICTED: &str = "it had predicted all rows";
 /// The levels of the predictive intervals whose coverage is told.
 const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
 
@@ -259,11 +262,17 @@ impl Recipe {
         }
     }
 
-    /// The recipe with the model that predicts best, and the pace of its chains.
+    /// The recipe with the model that predicts best, and the pace of its chains. Candidates that have not predicted all
+    /// rows by the deadline are out.
     ///
     /// # Errors
     /// Rows that no candidate can be fitted to; if the run was asked to end.
-    pub(super) fn search(&self, data: &Dataset, origin: &Origin) -> Result<(Self, Pace), Error> {
+    pub(super) fn search(
+        &self,
+        data: &Dataset,
+        origin: &Origin,
+        deadline: Option<Instant>,
+    ) -> Result<(Self, Pace), Error> {
         let columns = data.response().width();
         let candidates = self.candidates(columns);
         // What is wrong with the table, or with a setting, is said before time is spent.
@@ -277,7 +286,7 @@ impl Recipe {
             count(rows, "row"),
             folds.len()
         ));
-        let held = self.predict_folds(candidates, &folds, data, origin)?;
+        let held = self.predict_folds(candidates, &folds, data, origin, deadline)?;
         let test: Vec<usize> = folds.iter().flat_map(|fold| fold.test.iter().copied()).collect();
         let weights: Vec<f64> =
             data.weights().map_or(Vec::new(), |w| test.iter().map(|&row| w[row]).collect());
@@ -328,6 +337,7 @@ impl Recipe {
         folds: &[Split],
         data: &Dataset,
         origin: &Origin,
+        deadline: Option<Instant>,
     ) -> Result<Vec<Result<Held, Error>>, Error> {
         let columns = data.response().width();
         let mut rng = ChainRng::new(self.seed, STREAM);
@@ -341,38 +351,45 @@ impl Recipe {
         let origin = Origin { schema: origin.schema.clone(), ..Origin::default() };
         let done: Vec<Mutex<Option<Result<Held, Error>>>> =
             jobs.iter().map(|_| Mutex::new(None)).collect();
-        let next = AtomicUsize::new(0);
+        let (next, stop) = (AtomicUsize::new(0), StopHandle::new());
+        let jobs: Vec<Recipe> = jobs.into_iter().map(|job| job.stop_handle(&stop)).collect();
         // Each worker has a thread of its own, so that the time of a chain is its own.
         let work = || -> Result<(), Error> {
             let pool = threads::pool(1)?;
             loop {
                 let job = next.fetch_add(1, Ordering::Relaxed);
-                let Some(recipe) = jobs.get(job).filter(|_| !self.stop.is_stopped()) else {
+                let Some(recipe) = jobs.get(job).filter(|_| !stop.is_stopped()) else {
                     return Ok(());
                 };
                 let held = pool.install(|| recipe.predict_fold(data, &origin));
-                *done[job].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(held);
+                *done[job].lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
             }
         };
         let workers = self.workers().min(jobs.len());
         thread::scope(|scope| {
-            let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
-            let own = work();
-            // A worker that could not begin leaves its work to the others.
-            let _ = others.into_iter().map(|other| other.join()).collect::<Vec<_>>();
-            own
+            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            while !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
+                if self.stop.is_stopped()
+                    || deadline.is_some_and(|deadline| Instant::now() > deadline)
+                {
+                    stop.stop();
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+            // The work of one that could not begin is done by the others.
+            let ended = workers.into_iter().map(|worker| worker.join().unwrap_or(Ok(())));
+            let ended: Vec<Result<(), Error>> = ended.collect();
+            match ended.iter().any(Result::is_ok) {
+                true => Ok(()),
+                false => ended.into_iter().collect(),
+            }
         })?;
         if self.stop.is_stopped() {
             return Err(Error::Stopped { before: "a model was chosen".into() });
         }
         let mut done = done.into_iter().map(|job| {
-            let held = job.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-            held.unwrap_or_else(|| {
-                Err(Error::Panic {
-                    place: "a chain on a fold".into(),
-                    message: "it made no prediction".into(),
-                })
-            })
+            let held = job.into_inner().unwrap_or_else(PoisonError::into_inner);
+            held.unwrap_or_else(|| Err(Error::Stopped { before: PREDICTED.into() }))
         });
         let mut of_candidate = || -> Result<Held, Error> {
             let folds: Vec<Result<Held, Error>> = done.by_ref().take(folds.len()).collect();
@@ -432,7 +449,7 @@ impl Recipe {
         let sampling = draws.info().sampling_seconds;
         let pace = Pace { first: (all - sampling) / WARMUP as f64, later: sampling / DRAWS as f64 };
         if draws.info().stopped_early {
-            return Err(Error::Stopped { before: "a model was chosen".into() });
+            return Err(Error::Stopped { before: PREDICTED.into() });
         }
         let fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: Vec::new() };
         let rows = fit.validation().expect("a fold has test rows");
