@@ -334,7 +334,7 @@ impl Recipe {
 
     /// The mean acceptance probability that warm-up adapts the step size to, above 0 and below 1.
     /// The default is the sampler's: 0.8 for NUTS and for the rungs of [`Method::Tempered`], 0.9
-    /// for [`Method::Collapsed`] and [`Method::Ensemble`]. A larger value makes smaller steps, which help against a few
+    /// for [`Method::Mams`], [`Method::Collapsed`] and [`Method::Ensemble`]. A larger value makes smaller steps, which help against a few
     /// divergent transitions.
     pub fn target_accept(self, probability: f64) -> Self {
         Self { target_accept: Some(probability), ..self }
@@ -1128,8 +1128,8 @@ impl Recipe {
         let mut network = NonCentred::new(network);
         if self.prior() == WeightPrior::Scales {
             network = network.by_column("w0", RELEVANCE, groups)?;
-            let is_integrated =
-                self.chosen_method(columns) != Method::Nuts && self.can_collapse(columns);
+            let is_integrated = !matches!(self.chosen_method(columns), Method::Nuts | Method::Mams)
+                && self.can_collapse(columns);
             if !self.layers().is_empty() && !is_integrated {
                 network = network.by_block(&format!("w{}", self.layers().len()), OUTPUTS)?;
             }
@@ -1295,6 +1295,7 @@ impl Recipe {
         let columns = parts.train.response().width();
         match self.chosen_method(columns) {
             Method::Nuts => self.sample_by(parts, self.nuts(), checkpoint),
+            Method::Mams => self.sample_by(parts, self.mams(), checkpoint),
             Method::Ensemble => self.sample_ensemble(parts, checkpoint),
             Method::Collapsed if !self.has_rest() => {
                 let error = Error::argument("hidden layers", 0, "1 or more to be integrated out");
@@ -1317,7 +1318,7 @@ impl Recipe {
         Nuts { target_accept: self.target_accept.unwrap_or(nuts.target_accept), ..nuts }
     }
 
-    /// The sampler of [`Method::Collapsed`].
+    /// The sampler of [`Method::Mams`], and of [`Method::Collapsed`].
     pub(super) fn mams(&self) -> Mams {
         let mams = Mams::default();
         Mams { target_accept: self.target_accept.unwrap_or(mams.target_accept), ..mams }
@@ -1339,7 +1340,7 @@ impl Recipe {
     pub(super) fn aimed_at(&self, columns: usize) -> f64 {
         match self.chosen_method(columns) {
             Method::Nuts => self.nuts().target_accept,
-            Method::Collapsed | Method::Ensemble => self.mams().target_accept,
+            Method::Mams | Method::Collapsed | Method::Ensemble => self.mams().target_accept,
             Method::Tempered => self.tempered().target_accept,
         }
     }

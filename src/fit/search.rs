@@ -10,7 +10,7 @@ use rand::RngCore;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use super::choices::{Candidate, Noise, WeightPrior};
+use super::choices::{Candidate, Method, Noise, WeightPrior};
 use super::recipe::Sizes;
 use super::{Fit, Origin, Parts, Recipe};
 use crate::Error;
@@ -224,7 +224,10 @@ impl Candidate {
         if is_open {
             (own.noise, own.transform) = (noise, transform);
         }
-        let method = own.chosen_method(columns);
+        let method = match own.chosen_method(columns) {
+            Method::Nuts if own.method.is_none() && !own.layers().is_empty() => Method::Mams,
+            method => method,
+        };
         own.method(method)
     }
 }

@@ -181,6 +181,7 @@ impl Recipe {
             "sampler",
             match self.chosen_method(columns) {
                 Method::Nuts => nuts_in_words(&self.nuts()),
+                Method::Mams => tuned(&self.mams()),
                 Method::Collapsed => {
                     format!("{}, {}", self.integrated_out(), tuned(&self.mams()))
                 }
