@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor, BnnSurvival, Search
 from bnn_mcmc._base import Model
+from bnn_mcmc._verdict import searched
 
 # A run of which nothing but the model is left to the data.
 OPEN = {"chains": 2, "warmup": 60, "draws": 50, "random_state": 1, "n_jobs": 1}
@@ -69,6 +70,42 @@ def test_a_search_is_printed_as_a_table_and_sentences(fitted):
     assert f", of the linear model {linear:.3f}: " in lines[5]
     assert lines[6].startswith("intervals of 50, 90 and 95 % cover ")
     assert len(lines) == 7
+
+
+def test_a_model_that_could_not_be_fitted_has_the_reason():
+    class Native:
+        def search(self):
+            tried = [
+                {"candidate": "linear", "failed": "why"},
+                {
+                    "candidate": "network",
+                    "scored": {"log_density": -1.5, "difference": 0.0, "se_difference": 0.0},
+                },
+            ]
+            search = {"chosen": "network", "rows": 9, "tried": tried, "coverage": [[0.9, 1.0]]}
+            return json.dumps(search), "in words"
+
+    scores = {"log_density": -1.5, "difference": 0.0, "se_difference": 0.0}
+    tried = {"linear": "why", "network": scores}
+    assert searched(Native()) == Search("network", 9, tried, {0.9: 1.0}, "in words")
+
+
+def test_threads_do_not_matter(wave, fitted):
+    assert BnnRegressor(**{**OPEN, "n_jobs": 3}).fit(*wave).search_ == fitted.search_
+
+
+def test_imputed_tables_share_the_model_of_the_first(wave, tmp_path):
+    X, y = wave
+    X = np.where(np.arange(300).reshape(150, 2) % 17 == 0, np.nan, X)
+    table = pytest.importorskip("pandas").DataFrame(X, columns=["a", "b"])
+    settings = {**OPEN, "impute": 2, "folder": tmp_path / "run"}
+    model = BnnRegressor(**settings).fit(table, y)
+    assert model.search_.rows == 150 and list(model.search_.tried) == REAL
+    again = BnnRegressor(**settings).fit(table, y)
+    loaded = BnnRegressor.load(tmp_path / "run")
+    for other in (again, loaded):
+        assert other.search_ == model.search_
+        assert (other.predict(table) == model.predict(table)).all()
 
 
 def test_a_model_that_is_chosen_is_the_one_of_its_name(wave, fitted):
@@ -203,7 +240,7 @@ def test_defaults_that_are_written_out_are_the_same_fit(wave, short, tmp_path):
             again = BnnRegressor(**short, **settings, folder=folder).fit(X, y)
             assert (again.predict(X) == plain.predict(X)).all()
             assert (folder / "fit.json").stat().st_mtime_ns == written
-        with pytest.raises(ValueError, match="in which `weight_prior` is fan_in, not ard"):
+        with pytest.raises(ValueError, match='in which `weight_prior` is "fan_in", not "ard"'):
             BnnRegressor(**short, weight_prior="ard", folder=folder).fit(X, y)
         with pytest.raises(ValueError, match="in which `skip` is false, not true"):
             BnnRegressor(**short, skip=True, folder=folder).fit(X, y)
