@@ -266,18 +266,18 @@ class BnnRegressor(_Numbers):
         model that is named or chosen, and otherwise ``"fan_in"``.
     noise : {"gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t", "beta"}, \
             default=None
-        How responses scatter around the network: normal with one standard deviation, which is
-        sampled (None is this); normal with a standard deviation whose logarithm is linear in the
-        features; Student's t, for outliers; Student's t with a scale whose logarithm is linear in
-        the features. Of several outputs each is scaled by its standard deviation, and then all have
+        How responses scatter around the network; None is the noise of the model that is named or
+        chosen, and otherwise the first: normal with one standard deviation, which is sampled;
+        normal with a standard deviation whose logarithm is linear in the features; Student's t, for
+        outliers; Student's t with a scale whose logarithm is linear in the features. Of several outputs each is scaled by its standard deviation, and then all have
         the same noise, but for the two that are heteroscedastic. ``"beta"`` is for shares above 0
         and below 1, which are not scaled: the network's output is the logit of their mean, and
-        their precision is sampled. Without `hidden` there is then one layer of 40 units, and
-        `method` is NUTS.
+        their precision is sampled. Where the model is neither named nor chosen, there is then one
+        layer of 40 units without `hidden`, and `method` is NUTS.
     response_transform : {"log", "box_cox", "yeo_johnson"}, default=None
-        A transform of the response before it is standardised: the logarithm, or a power that is
-        learnt from the training rows, of responses above 0; or a power on either side of 0, of any
-        response. Predictions, intervals and scores are of the response itself, and log densities,
+        A transform of the response before it is standardised; None is that of the model, if it has
+        one: the logarithm, or a power that is learnt from the training rows, of responses above 0;
+        or a power on either side of 0, of any response. Predictions, intervals and scores are of the response itself, and log densities,
         too, so that models with and without a transform can be compared.
     method : {"nuts", "collapsed", "tempered", "ensemble"}, default=None
         How the posterior is sampled: by NUTS; with the output layer integrated out; by a ladder of
@@ -426,9 +426,10 @@ class BnnCounts(_Numbers):
         are ``"linear"`` and ``"network"`` alone.
     noise : {"negative_binomial", "poisson", "zero_inflated_negative_binomial", \
             "zero_inflated_poisson", "hurdle_negative_binomial", "hurdle_poisson"}, default=None
-        How counts scatter: with a dispersion that is sampled (None is this), or with the mean as
-        their variance; as one of these with a share of extra zeros, which is sampled; or with zeros
-        whose share is sampled and counts above 0. The network's output is then the logarithm of the
+        How counts scatter; None is the noise of the model that is named or chosen, and otherwise
+        the first: with a dispersion that is sampled, or with the mean as their variance; as one of
+        these with a share of extra zeros, which is sampled; or with zeros whose share is sampled
+        and counts above 0. The network's output is then the logarithm of the
         mean of the count, with its own zeros and without others.
     exposure : str, default=None
         The column of X, a table, with the exposure of each count, such as the years in which it was
@@ -505,8 +506,9 @@ class BnnSurvival(Bnn):
         The model by name: linear, or a network as of `BnnRegressor`, of log-normal times; or of
         Weibull times. With a `noise` there are ``"linear"`` and ``"network"`` alone.
     noise : {"log_normal", "weibull", "normal"}, default=None
-        The distribution of times: log-normal (None is this) or Weibull, with a scale that is
-        sampled; or normal, of numbers of any sign such as measurements below a limit of detection.
+        The distribution of times; None is that of the model that is named or chosen, and otherwise
+        the first: log-normal or Weibull, with a scale that is sampled; or normal, of numbers of any
+        sign such as measurements below a limit of detection.
     """
 
     _task = "survival"
