@@ -269,16 +269,18 @@ class BnnRegressor(_Numbers):
         How responses scatter around the network; None is the noise of the model that is named or
         chosen, and otherwise the first: normal with one standard deviation, which is sampled;
         normal with a standard deviation whose logarithm is linear in the features; Student's t, for
-        outliers; Student's t with a scale whose logarithm is linear in the features. Of several outputs each is scaled by its standard deviation, and then all have
-        the same noise, but for the two that are heteroscedastic. ``"beta"`` is for shares above 0
-        and below 1, which are not scaled: the network's output is the logit of their mean, and
-        their precision is sampled. Where the model is neither named nor chosen, there is then one
-        layer of 40 units without `hidden`, and `method` is NUTS.
+        outliers; Student's t with a scale whose logarithm is linear in the features. Of several
+        outputs each is scaled by its standard deviation, and then all have the same noise, but for
+        the two that are heteroscedastic. ``"beta"`` is for shares above 0 and below 1, which are
+        not scaled: the network's output is the logit of their mean, and their precision is sampled.
+        Where the model is neither named nor chosen, there is then one layer of 40 units without
+        `hidden`, and `method` is NUTS.
     response_transform : {"log", "box_cox", "yeo_johnson"}, default=None
         A transform of the response before it is standardised; None is that of the model, if it has
         one: the logarithm, or a power that is learnt from the training rows, of responses above 0;
-        or a power on either side of 0, of any response. Predictions, intervals and scores are of the response itself, and log densities,
-        too, so that models with and without a transform can be compared.
+        or a power on either side of 0, of any response. Predictions, intervals and scores are of
+        the response itself, and log densities, too, so that models with and without a transform can
+        be compared.
     method : {"nuts", "collapsed", "tempered", "ensemble"}, default=None
         How the posterior is sampled: by NUTS; with the output layer integrated out; by a ladder of
         tempered posteriors, for separate modes. None integrates the output layer out where that is
