@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FeatureRange, Parts, Recipe};
+use super::{FeatureRange, Parts, Recipe, WeightPrior};
 use crate::Error;
 use crate::data::{Lines, Scaler, Schema, StandIn, Task};
 use crate::error::Difference;
@@ -141,10 +141,14 @@ impl Saved {
         {
             recipe["draws"] = there.into();
         }
-        // The same model may have been given.
+        // The same model may have been given, and defaults may have been written out.
         let of = |recipe: &Value| {
             let mut recipe = recipe.clone();
-            recipe.as_object_mut().map(|recipe| recipe.remove("search")); //~ same-model
+            if let Some(recipe) = recipe.as_object_mut() {
+                recipe.remove("search"); //~ same-model
+                recipe.entry("skip").or_insert(false.into());
+                recipe.entry("weights").or_insert(WeightPrior::default().name().into());
+            }
             recipe
         };
         if let Some(difference) = difference("recipe", &of(&recipe), &of(&other.recipe)) {

@@ -1,5 +1,6 @@
 //! A fitted network.
 
+use std::iter;
 use std::path::PathBuf;
 
 use crate::dates::Dates;
@@ -261,6 +262,15 @@ impl Fit {
         recipe.lines().filter(|line| !line.starts_with("file ")).collect::<Vec<_>>().join("\n")
     }
 
+    /// The search that has chosen the model, if one has: as JSON, and in words, a table before its sentences.
+    fn search(&self) -> PyResult<Option<(String, String)>> {
+        let Some(search) = self.0.first().search() else { return Ok(None) };
+        let json = serde_json::to_string(search);
+        let json = json.map_err(|e| PyValueError::new_err(format!("search: {e}")))?;
+        let lines: Vec<String> = iter::once(search.to_string()).chain(search.in_words()).collect();
+        Ok(Some((json, lines.join("\n"))))
+    }
+
     /// The reason why the fit could not be saved in its folder, if so.
     fn save_error(&self) -> Option<String> {
         self.0.save_error().map(|error| error.in_words(&Parameters))
@@ -361,10 +371,15 @@ fn run(
     })?;
     match (signal, fit) {
         (None, fit) => fit.map(Fit).map_err(raised),
-        // Such as a folder that is refused: the signal came while that was found out.
-        (Some(signal), Err(_)) => Err(signal),
+        // An exception of a user's handler may have no place for what is said of the run.
+        (Some(signal), Err(error)) => {
+            // Else the signal came while something was refused, such as a folder.
+            if error.is_stopped() {
+                let _ = signal.value(py).setattr("stopped", error.to_string());
+            }
+            Err(signal)
+        }
         (Some(signal), Ok(fit)) => {
-            // An exception of a user's handler may have no such place.
             let _ = signal.value(py).setattr("draws_made", fit.first().draws().n_draws());
             Err(signal)
         }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Encoding, Task, Transform};
-use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
+use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::message::Choice;
 use bnn_mcmc::model::Activation;
 use pyo3::prelude::*;
@@ -14,10 +15,11 @@ use pyo3::prelude::*;
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Settings {
+    model: Option<String>,
     hidden: Option<Vec<usize>>,
     activation: String,
-    skip: bool,
-    weight_prior: Weights,
+    skip: Option<bool>,
+    weight_prior: Option<Weights>,
     noise: Option<String>,
     response_transform: Option<String>,
     method: Option<String>,
@@ -25,6 +27,7 @@ pub struct Settings {
     chains: Option<usize>,
     warmup: Option<usize>,
     draws: Option<usize>,
+    minutes: Option<f64>,
     seed: u64,
     pub impute: Option<usize>,
     folder: Option<PathBuf>,
@@ -39,25 +42,33 @@ enum Weights {
     Sd(f64),
 }
 
+impl Weights {
+    fn prior(&self) -> Result<WeightPrior, Error> {
+        match self {
+            Self::Sd(sd) => Ok(WeightPrior::Normal { sd: *sd }),
+            // A normal prior is chosen by its standard deviation.
+            Self::Name(name) => {
+                let others = |prior: &&WeightPrior| !matches!(prior, WeightPrior::Normal { .. });
+                let known: Vec<WeightPrior> =
+                    WeightPrior::ALL.iter().filter(others).copied().collect();
+                chosen(&known, name)
+            }
+        }
+    }
+}
+
 impl Settings {
     /// The recipe for a response of these names.
     pub fn recipe(&self, task: Task, response: &[String]) -> Result<Recipe, Error> {
         let response = response.to_vec();
-        let recipe = Fit::of(task, response);
-        let weights = match &self.weight_prior {
-            Weights::Sd(sd) => WeightPrior::Normal { sd: *sd },
-            // A normal prior is chosen by its standard deviation.
-            Weights::Name(name) => {
-                let others = |prior: &&WeightPrior| !matches!(prior, WeightPrior::Normal { .. });
-                let known: Vec<WeightPrior> =
-                    WeightPrior::ALL.iter().filter(others).copied().collect();
-                chosen(&known, name)?
-            }
-        };
-        let mut recipe = recipe
-            .activation(chosen(Activation::ALL, &self.activation)?)
-            .weights(weights)
-            .seed(self.seed);
+        let activation = chosen(Activation::ALL, &self.activation)?;
+        let mut recipe = Fit::of(task, response).activation(activation).seed(self.seed);
+        if let Some(name) = &self.model {
+            recipe = recipe.model(chosen(Candidate::ALL, name)?);
+        }
+        if let Some(weights) = &self.weight_prior {
+            recipe = recipe.weights(weights.prior()?);
+        }
         if let Some(chains) = self.chains {
             recipe = recipe.chains(chains);
         }
@@ -67,8 +78,12 @@ impl Settings {
         if let Some(draws) = self.draws {
             recipe = recipe.draws(draws);
         }
-        if self.skip {
-            recipe = recipe.skip(true);
+        if let Some(minutes) = self.minutes {
+            let time = Duration::try_from_secs_f64(60.0 * minutes);
+            recipe = recipe.within(time.unwrap_or(Duration::MAX));
+        }
+        if let Some(skip) = self.skip {
+            recipe = recipe.skip(skip);
         }
         if let Some(units) = &self.hidden {
             recipe = recipe.hidden(units);
@@ -120,6 +135,7 @@ pub fn choices() -> BTreeMap<&'static str, Vec<String>> {
         |task| Noise::ALL.iter().filter(move |n| n.task() == task).map(|n| n.name().into());
     let weights = WeightPrior::names().into_iter().filter(|name| name != "normal");
     BTreeMap::from([
+        ("Model", Candidate::names()),
         ("Activation", Activation::names()),
         ("WeightPrior", weights.collect()),
         ("Method", Method::names()),

@@ -258,3 +258,16 @@ def test_counts_with_an_exposure(short, tmp_path):
         model.predict(X.drop(columns="years"))
     with pytest.raises(ValueError, match="X must be a table with the column `years`"):
         BnnCounts(**short, exposure="years").fit(np.ones((80, 2)), y)
+
+
+def test_the_command_chooses_the_same_model_by_the_same_numbers(wave, short, tmp_path):
+    X, y = wave
+    settings = {name: value for name, value in short.items() if name != "hidden"}
+    model = BnnRegressor(**settings).fit(X, y)
+    pd.DataFrame(X, columns=["x1", "x2"]).assign(y1=y).to_csv(tmp_path / "table.csv", index=False)
+    flags = ["--chains", "2", "--warmup", "60", "--draws", "50", "--seed", "1", "--quiet"]
+    arguments = ["--target", "y1", "--out", tmp_path / "run"]
+    command("fit", tmp_path / "table.csv", *arguments, *flags)
+    loaded = BnnRegressor.load(tmp_path / "run")
+    assert loaded.search_ is not None and loaded.search_ == model.search_
+    assert (loaded.predict(X) == model.predict(X)).all()

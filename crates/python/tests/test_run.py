@@ -107,8 +107,8 @@ def test_a_single_chain_has_no_rhat(wave, short):
         ),
         ({"weight_prior": -1.0}, "-1, but must be"),
         (
-            {"weight_prior": None},
-            "`weight_prior` is None, but must be a name or a standard deviation",
+            {"weight_prior": True},
+            "`weight_prior` is True, but must be a name, a standard deviation, or None",
         ),
         (
             {"noise": "poisson"},

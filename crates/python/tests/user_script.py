@@ -3,7 +3,14 @@
 from pathlib import Path
 
 import numpy as np
-from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor, NotConvergedWarning, Verdict
+from bnn_mcmc import (
+    BnnClassifier,
+    BnnCounts,
+    BnnRegressor,
+    NotConvergedWarning,
+    Search,
+    Verdict,
+)
 from numpy.typing import NDArray
 
 
@@ -41,7 +48,12 @@ def classes(x: NDArray[np.float64], y: list[str]) -> NDArray[np.float64]:
 
 
 def counts(x: NDArray[np.float64], y: NDArray[np.int64]) -> float:
-    model = BnnCounts(noise="poisson").fit(x, y)
+    model = BnnCounts(noise="poisson", minutes=2).fit(x, y)
+    search: Search | None = model.search_
+    if search is not None:
+        named = BnnCounts(model="network_hurdle", skip=False).fit(x, y)
+        print(search, search.chosen, search.rows, search.tried["linear"], named.search_)
+        print(search.coverage[0.9])
     mean, lower, upper = model.predict(x, interval=0.95)
     return float((upper - lower).mean() + mean.mean())
 

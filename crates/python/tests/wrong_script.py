@@ -11,4 +11,6 @@ BnnCounts(response_transform="log")  # wrong
 BnnClassifier(method="gibbs")  # wrong
 BnnClassifier(noise="gaussian")  # wrong
 BnnRegressor(hidden=5)  # wrong
+BnnRegressor(model="forest")  # wrong
+BnnRegressor(minutes="10")  # wrong
 mean, sd = BnnRegressor().predict([[1.0]], interval=0.9)  # wrong

@@ -6,7 +6,7 @@ uncertainty and whose runs come with a verdict: whether the chains agree, and if
 
 from ._estimators import BnnClassifier, BnnCounts, BnnRegressor, BnnSurvival
 from ._native import __version__
-from ._verdict import NotConvergedWarning, Verdict
+from ._verdict import NotConvergedWarning, Search, Verdict
 
 __all__ = [
     "BnnClassifier",
@@ -14,6 +14,7 @@ __all__ = [
     "BnnRegressor",
     "BnnSurvival",
     "NotConvergedWarning",
+    "Search",
     "Verdict",
     "__version__",
 ]

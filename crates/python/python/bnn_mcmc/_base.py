@@ -39,13 +39,24 @@ from ._columns import (
 from ._native import Dates, Fit
 from ._signals import Terminated, heard, note
 from ._sklearn import BaseEstimator
-from ._verdict import NotConvergedWarning, Verdict, judged
+from ._verdict import NotConvergedWarning, Search, Verdict, judged, searched
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
     from ._native import ColumnOfFit, Settings
 
+Model: TypeAlias = Literal[
+    "linear",
+    "linear_transformed",
+    "linear_hurdle",
+    "linear_weibull",
+    "network",
+    "network_transformed",
+    "network_heteroscedastic",
+    "network_hurdle",
+    "network_weibull",
+]
 Activation: TypeAlias = Literal["tanh", "relu", "silu", "softplus", "sigmoid", "identity"]
 WeightPrior: TypeAlias = Literal["fan_in", "ard", "horseshoe", "scales"]
 Method: TypeAlias = Literal["nuts", "collapsed", "tempered", "ensemble"]
@@ -81,32 +92,36 @@ class Bnn(BaseEstimator):
     def __init__(
         self,
         *,
+        model: Model | None = None,
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
-        skip: bool = False,
+        skip: bool | None = None,
         group: str | Sequence[str] | None = None,
-        weight_prior: WeightPrior | float = "fan_in",
+        weight_prior: WeightPrior | float | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
+        minutes: float | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
         verbose: bool = False,
     ) -> None:
+        self.model: Model | None = model
         self.hidden: Sequence[int] | None = hidden
         self.activation: Activation = activation
-        self.skip: bool = skip
+        self.skip: bool | None = skip
         self.group: str | Sequence[str] | None = group
-        self.weight_prior: WeightPrior | float = weight_prior
+        self.weight_prior: WeightPrior | float | None = weight_prior
         self.method: Method | None = method
         self.target_accept: float | None = target_accept
         self.chains: int | None = chains
         self.warmup: int | None = warmup
         self.draws: int | None = draws
+        self.minutes: float | None = minutes
         self.impute: int | None = impute
         self.random_state: RandomState | None = random_state
         self.n_jobs: int | None = n_jobs
@@ -122,6 +137,7 @@ class Bnn(BaseEstimator):
     converged_: bool
     diagnostics_: dict[str, Any]
     recipe_: str
+    search_: Search | None
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
@@ -229,10 +245,10 @@ class Bnn(BaseEstimator):
                 f"{folder}: the fit is of the task `{recipe['task']}`, and a {type(self).__name__} "
                 f"of `{self._task}`"
             )
-        hidden, weights = recipe["hidden"], recipe["weights"]
+        hidden, weights = recipe["hidden"], recipe.get("weights")
         self.hidden = None if hidden is None else tuple(hidden)
         self.activation = recipe["activation"].lower()
-        self.skip = recipe.get("skip", False)
+        self.skip = recipe.get("skip")
         self.weight_prior = weights["normal"]["sd"] if isinstance(weights, dict) else weights
         self.method = recipe["method"]
         self.target_accept = recipe.get("target_accept")
@@ -468,16 +484,21 @@ class Bnn(BaseEstimator):
             try:
                 return sample()
             except BaseException as end:
-                made = getattr(end, "draws_made", None)
-                if made is not None:
-                    kept = self._kept(made)
+                kept = self._kept(end)
+                if kept is not None:
                     end.add_note(kept)
                     if isinstance(end, Terminated):
                         note(kept)
                 raise
 
-    def _kept(self, made: int) -> str:
-        """What is left of a run that was ended after so many draws of each chain."""
+    def _kept(self, end: BaseException) -> str | None:
+        """What is left of a run that this exception has ended; None if it is of something else."""
+        stopped = getattr(end, "stopped", None)
+        if stopped is not None:
+            return f"the run was {stopped}, and nothing is kept: the same call of fit begins anew"
+        made = getattr(end, "draws_made", None)
+        if made is None:
+            return None
         wanted = "the" if self.draws is None else self.draws
         done = f"after {made} of {wanted} draws of each chain" if made else "in its warm-up"
         if self.folder is None:
@@ -500,6 +521,7 @@ class Bnn(BaseEstimator):
         self.verdict_, self.diagnostics_ = judged(fit, self._threads())
         self.converged_ = self.verdict_.converged
         self.recipe_ = fit.recipe()
+        self.search_ = searched(fit)
         self._fit = fit
 
     def _finish(self, fit: Fit) -> Self:
@@ -542,17 +564,18 @@ class Bnn(BaseEstimator):
         # Of real responses alone.
         transform = self.get_params(deep=False).get("response_transform")
         weight_prior = self.weight_prior
-        if not isinstance(weight_prior, str):
+        if weight_prior is not None and not isinstance(weight_prior, str):
             if not isinstance(weight_prior, Real) or isinstance(weight_prior, bool):
                 raise ValueError(
-                    f"`weight_prior` is {weight_prior!r}, but must be a name or a standard "
-                    "deviation"
+                    f"`weight_prior` is {weight_prior!r}, but must be a name, a standard "
+                    "deviation, or None"
                 )
             weight_prior = float(weight_prior)
         return {
+            "model": None if self.model is None else _name("model", self.model),
             "hidden": hidden,
             "activation": _name("activation", self.activation),
-            "skip": _flag("skip", self.skip),
+            "skip": None if self.skip is None else _flag("skip", self.skip),
             "weight_prior": weight_prior,
             "noise": None if noise is None else _name("noise", noise),
             "response_transform": (
@@ -563,6 +586,7 @@ class Bnn(BaseEstimator):
             "chains": None if self.chains is None else _whole("chains", self.chains, 1),
             "warmup": None if self.warmup is None else _whole("warmup", self.warmup, 0),
             "draws": None if self.draws is None else _whole("draws", self.draws, 1),
+            "minutes": self._minutes(),
             "impute": None if self.impute is None else _whole("impute", self.impute, 2),
             "seed": self._seed(),
             "folder": _path("folder", self.folder),
@@ -577,6 +601,20 @@ class Bnn(BaseEstimator):
         if not (isinstance(value, Real) and 0 < float(value) < 1):
             raise ValueError(
                 f"`target_accept` is {value!r}, but must be a number between 0 and 1, or None"
+            )
+        return float(value)
+
+    def _minutes(self) -> float | None:
+        value = self.minutes
+        if value is None:
+            return None
+        if not (
+            isinstance(value, Real)
+            and not isinstance(value, bool)
+            and 0 <= float(value) < float("inf")
+        ):
+            raise ValueError(
+                f"`minutes` is {value!r}, but must be a finite number from 0 on, or None"
             )
         return float(value)
 

@@ -17,6 +17,7 @@ from ._base import (
     CountNoise,
     Folder,
     Method,
+    Model,
     RandomState,
     RealNoise,
     ResponseTransform,
@@ -56,9 +57,10 @@ class _Numbers(RegressorMixin, Bnn):
 
         Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in:
         KeyboardInterrupt is raised, and the estimator is not fitted (with the setting `folder`, the
-        same call goes on from there). So do SIGTERM and SIGHUP, unless they have a handler or are
-        ignored: they raise SystemExit with the code 128 + the signal's number, and a second one
-        ends the process at once.
+        same call goes on from there; before a model is chosen there is nothing to keep, and it
+        begins anew). So do SIGTERM and SIGHUP, unless they have a handler or are ignored: they
+        raise SystemExit with the code 128 + the signal's number, and a second one ends the process
+        at once.
 
         Parameters
         ----------
@@ -224,42 +226,61 @@ class BnnRegressor(_Numbers):
     Features and response are standardised by the training rows; what goes in and comes out is in
     their own units.
 
+    Unless one of `model`, `hidden`, `skip`, `weight_prior` and `method` is given, the data choose
+    the model: candidates predict training rows that they have not seen, in 5 folds, and the
+    simplest one is taken whose mean log predictive density is at most one standard error below the
+    best one's. `search_` says what was found. As soon as one of the five is given, nothing is
+    compared.
+
     Parameters
     ----------
+    model : {"linear", "linear_transformed", "network", "network_transformed", \
+            "network_heteroscedastic"}, default=None
+        The model by name: linear or a network of one hidden layer of 20 units beside a linear part,
+        with the weights' prior ``"scales"``. The noise of ``"linear"`` is normal, that of
+        ``"network"`` Student's t, of several outputs normal. Those called transformed have the
+        ``response_transform`` ``"yeo_johnson"`` and Student's t; ``"network_heteroscedastic"`` is
+        ``"network_transformed"`` with a scale of the noise that depends on the features. Settings
+        of its parts, such as `hidden`, come before it. With a `noise` or a `response_transform`,
+        and for several outputs, there are ``"linear"`` and ``"network"`` alone.
     hidden : sequence of int, default=None
-        The units of each hidden layer; ``()`` is a linear model. None is one layer of 100 units.
+        The units of each hidden layer; ``()`` is a linear model. None is those of the model that is
+        named or chosen, and otherwise one layer of 100 units.
     activation : {"tanh", "relu", "sigmoid", "softplus", "silu", "identity"}, default="tanh"
         The activation of the hidden units.
-    skip : bool, default=False
+    skip : bool, default=None
         Whether a linear part stands beside the hidden layers: connections from the features to the
-        outputs.
+        outputs. None is as the model has it that is named or chosen, and otherwise False.
     group : str or sequence of str, default=None
         The columns of X, a table, with the group of each row, such as a school or a patient. The
         outputs have an intercept for each group, N(0, tau^2) with tau sampled, and another
         for a new group: rows of groups that training did not have, or without a group, are
         predicted with wider intervals, and a warning says so. It is no feature.
-    weight_prior : {"fan_in", "ard", "horseshoe", "scales"} or float, default="fan_in"
+    weight_prior : {"fan_in", "ard", "horseshoe", "scales"} or float, default=None
         The prior of the weights, on the scale of standardised features and response. ``"fan_in"``
         is N(0, 1/H) for the weights of every layer after the first (of a linear model, the only
         one), H the number of its inputs, and N(0, 1) for all others; ``"ard"`` adds a sampled
         variance for each input; ``"horseshoe"`` adds a common one to these; ``"scales"`` is fan-in
         times scales that are sampled: of each column, of the outputs, of the linear part. A number
-        is the standard deviation of N(0, sd^2) for all weights and biases.
+        is the standard deviation of N(0, sd^2) for all weights and biases. None is the prior of the
+        model that is named or chosen, and otherwise ``"fan_in"``.
     noise : {"gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t", "beta"}, \
             default=None
-        How responses scatter around the network: normal with one standard deviation, which is
-        sampled (None is this); normal with a standard deviation whose logarithm is linear in the
-        features; Student's t, for outliers; Student's t with a scale whose logarithm is linear in
-        the features. Of several outputs each is scaled by its standard deviation, and then all have
-        the same noise, but for the two that are heteroscedastic. ``"beta"`` is for shares above 0
-        and below 1, which are not scaled: the network's output is the logit of their mean, and
-        their precision is sampled. Without `hidden` there is then one layer of 40 units, and
-        `method` is NUTS.
+        How responses scatter around the network; None is the noise of the model that is named or
+        chosen, and otherwise the first: normal with one standard deviation, which is sampled;
+        normal with a standard deviation whose logarithm is linear in the features; Student's t, for
+        outliers; Student's t with a scale whose logarithm is linear in the features. Of several
+        outputs each is scaled by its standard deviation, and then all have the same noise, but for
+        the two that are heteroscedastic. ``"beta"`` is for shares above 0 and below 1, which are
+        not scaled: the network's output is the logit of their mean, and their precision is sampled.
+        Where the model is neither named nor chosen, there is then one layer of 40 units without
+        `hidden`, and `method` is NUTS.
     response_transform : {"log", "box_cox", "yeo_johnson"}, default=None
-        A transform of the response before it is standardised: the logarithm, or a power that is
-        learnt from the training rows, of responses above 0; or a power on either side of 0, of any
-        response. Predictions, intervals and scores are of the response itself, and log densities,
-        too, so that models with and without a transform can be compared.
+        A transform of the response before it is standardised; None is that of the model, if it has
+        one: the logarithm, or a power that is learnt from the training rows, of responses above 0;
+        or a power on either side of 0, of any response. Predictions, intervals and scores are of
+        the response itself, and log densities, too, so that models with and without a transform can
+        be compared.
     method : {"nuts", "collapsed", "tempered", "ensemble"}, default=None
         How the posterior is sampled: by NUTS; with the output layer integrated out; by a ladder of
         tempered posteriors, for separate modes. None integrates the output layer out where that is
@@ -273,8 +294,14 @@ class BnnRegressor(_Numbers):
         0.95 or 0.99 help where the verdict says that a few transitions diverged.
     chains, warmup, draws : int, default=None
         The number of chains; iterations of warm-up, and draws, of each of them. None is 4, 1000 and
-        1000; of an ensemble 8, 4100 and 60, and all but the last 100 iterations of its warm-up (at
-        most half) are steps of the optimisation.
+        1000, or fewer iterations by `minutes`; of an ensemble 8, 4100 and 60, and all but the last
+        100 iterations of its warm-up (at most half) are steps of the optimisation.
+    minutes : float, default=None
+        The minutes that the choice of a model and the run may take, as far as it can be foreseen:
+        `warmup` and `draws` that are not given become smaller if need be, 150 and 100 at the least.
+        None is 10. The numbers of iterations then depend on the speed of the machine: give `warmup`
+        and `draws` where the same call is to have the same draws. Where the model is given, nothing
+        depends on the time.
     impute : int, default=None
         The number of copies of X in which missing values are drawn given all other values and the
         response (multiple imputation); each copy has `chains` of its own, of which 2 are enough,
@@ -312,6 +339,9 @@ class BnnRegressor(_Numbers):
         predictions, log likelihood and log prior: ``pandas.DataFrame(groups).T`` is a table.
     recipe_ : str
         All that was fitted, in words: network, priors with their numbers, settings of the sampler.
+    search_ : Search or None
+        How the data have chosen the model: `chosen`, `rows`, `tried` and `coverage`; printed, it is
+        a table of the candidates and what was found. None if the model was given.
     n_features_in_ : int
         The number of columns of X.
     feature_names_in_ : ndarray of str
@@ -333,11 +363,12 @@ class BnnRegressor(_Numbers):
     def __init__(
         self,
         *,
+        model: Model | None = None,
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
-        skip: bool = False,
+        skip: bool | None = None,
         group: str | Sequence[str] | None = None,
-        weight_prior: WeightPrior | float = "fan_in",
+        weight_prior: WeightPrior | float | None = None,
         noise: RealNoise | None = None,
         response_transform: ResponseTransform | None = None,
         method: Method | None = None,
@@ -345,6 +376,7 @@ class BnnRegressor(_Numbers):
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
+        minutes: float | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
@@ -352,6 +384,7 @@ class BnnRegressor(_Numbers):
         verbose: bool = False,
     ) -> None:
         super().__init__(
+            model=model,
             hidden=hidden,
             activation=activation,
             skip=skip,
@@ -362,6 +395,7 @@ class BnnRegressor(_Numbers):
             chains=chains,
             warmup=warmup,
             draws=draws,
+            minutes=minutes,
             impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -383,16 +417,21 @@ class BnnCounts(_Numbers):
     The network's output is log E[y | x], apart from zeros beside those of the count.
 
     Parameters and attributes are those of `BnnRegressor`, but for these, and there is no
-    `response_transform`. Without `hidden` there is one layer of 40 units, and `method` is NUTS
-    unless it is ``"tempered"``.
+    `response_transform`. Where the model is neither named nor chosen, there is one layer of 40
+    units without `hidden`, and `method` is NUTS unless it is ``"tempered"``.
 
     Parameters
     ----------
+    model : {"linear", "linear_hurdle", "network", "network_hurdle"}, default=None
+        The model by name: log-linear, or a network as of `BnnRegressor`, with negative binomial
+        noise; or with zeros apart, the noise ``"hurdle_negative_binomial"``. With a `noise` there
+        are ``"linear"`` and ``"network"`` alone.
     noise : {"negative_binomial", "poisson", "zero_inflated_negative_binomial", \
             "zero_inflated_poisson", "hurdle_negative_binomial", "hurdle_poisson"}, default=None
-        How counts scatter: with a dispersion that is sampled (None is this), or with the mean as
-        their variance; as one of these with a share of extra zeros, which is sampled; or with zeros
-        whose share is sampled and counts above 0. The network's output is then the logarithm of the
+        How counts scatter; None is the noise of the model that is named or chosen, and otherwise
+        the first: with a dispersion that is sampled, or with the mean as their variance; as one of
+        these with a share of extra zeros, which is sampled; or with zeros whose share is sampled
+        and counts above 0. The network's output is then the logarithm of the
         mean of the count, with its own zeros and without others.
     exposure : str, default=None
         The column of X, a table, with the exposure of each count, such as the years in which it was
@@ -406,11 +445,12 @@ class BnnCounts(_Numbers):
     def __init__(
         self,
         *,
+        model: Model | None = None,
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
-        skip: bool = False,
+        skip: bool | None = None,
         group: str | Sequence[str] | None = None,
-        weight_prior: WeightPrior | float = "fan_in",
+        weight_prior: WeightPrior | float | None = None,
         noise: CountNoise | None = None,
         exposure: str | None = None,
         method: Method | None = None,
@@ -418,6 +458,7 @@ class BnnCounts(_Numbers):
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
+        minutes: float | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
@@ -425,6 +466,7 @@ class BnnCounts(_Numbers):
         verbose: bool = False,
     ) -> None:
         super().__init__(
+            model=model,
             hidden=hidden,
             activation=activation,
             skip=skip,
@@ -435,6 +477,7 @@ class BnnCounts(_Numbers):
             chains=chains,
             warmup=warmup,
             draws=draws,
+            minutes=minutes,
             impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -456,14 +499,18 @@ class BnnSurvival(Bnn):
     The network's output is the location of the logarithm of the time.
 
     Parameters and attributes are those of `BnnRegressor`, but for these, and there is no
-    `response_transform`. Without `hidden` there is one layer of 40 units, and `method` is NUTS
-    unless it is ``"tempered"``.
+    `response_transform`. Where the model is neither named nor chosen, there is one layer of 40
+    units without `hidden`, and `method` is NUTS unless it is ``"tempered"``.
 
     Parameters
     ----------
+    model : {"linear", "linear_weibull", "network", "network_weibull"}, default=None
+        The model by name: linear, or a network as of `BnnRegressor`, of log-normal times; or of
+        Weibull times. With a `noise` there are ``"linear"`` and ``"network"`` alone.
     noise : {"log_normal", "weibull", "normal"}, default=None
-        The distribution of times: log-normal (None is this) or Weibull, with a scale that is
-        sampled; or normal, of numbers of any sign such as measurements below a limit of detection.
+        The distribution of times; None is that of the model that is named or chosen, and otherwise
+        the first: log-normal or Weibull, with a scale that is sampled; or normal, of numbers of any
+        sign such as measurements below a limit of detection.
     """
 
     _task = "survival"
@@ -473,17 +520,19 @@ class BnnSurvival(Bnn):
     def __init__(
         self,
         *,
+        model: Model | None = None,
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
-        skip: bool = False,
+        skip: bool | None = None,
         group: str | Sequence[str] | None = None,
-        weight_prior: WeightPrior | float = "fan_in",
+        weight_prior: WeightPrior | float | None = None,
         noise: TimeNoise | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
+        minutes: float | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
@@ -491,6 +540,7 @@ class BnnSurvival(Bnn):
         verbose: bool = False,
     ) -> None:
         super().__init__(
+            model=model,
             hidden=hidden,
             activation=activation,
             skip=skip,
@@ -501,6 +551,7 @@ class BnnSurvival(Bnn):
             chains=chains,
             warmup=warmup,
             draws=draws,
+            minutes=minutes,
             impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -717,11 +768,13 @@ class BnnClassifier(ClassifierMixin, Bnn):
     """A Bayesian neural network for classes: two, or more of which each row has one.
 
     Parameters and attributes are those of `BnnRegressor`, but for these, and there is no
-    `response_transform`. Without `hidden` there is one layer of 40 units, and `method` is NUTS
-    unless it is ``"tempered"``.
+    `response_transform`. Where the model is neither named nor chosen, there is one layer of 40
+    units without `hidden`, and `method` is NUTS unless it is ``"tempered"``.
 
     Parameters
     ----------
+    model : {"linear", "network"}, default=None
+        The model by name: logistic, or a network as of `BnnRegressor`.
     noise : {"ordinal"}, default=None
         Whether the classes are in order, such as grades: the network has one output, and the
         cutpoints between the classes are sampled. The order is the one of the categories if y is an
@@ -740,17 +793,19 @@ class BnnClassifier(ClassifierMixin, Bnn):
     def __init__(
         self,
         *,
+        model: Model | None = None,
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
-        skip: bool = False,
+        skip: bool | None = None,
         group: str | Sequence[str] | None = None,
-        weight_prior: WeightPrior | float = "fan_in",
+        weight_prior: WeightPrior | float | None = None,
         noise: ClassNoise | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
+        minutes: float | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
@@ -758,6 +813,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         verbose: bool = False,
     ) -> None:
         super().__init__(
+            model=model,
             hidden=hidden,
             activation=activation,
             skip=skip,
@@ -768,6 +824,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
             chains=chains,
             warmup=warmup,
             draws=draws,
+            minutes=minutes,
             impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -781,9 +838,10 @@ class BnnClassifier(ClassifierMixin, Bnn):
 
         Python's lock is free meanwhile. Ctrl-C ends the run after the step that each chain is in:
         KeyboardInterrupt is raised, and the estimator is not fitted (with the setting `folder`, the
-        same call goes on from there). So do SIGTERM and SIGHUP, unless they have a handler or are
-        ignored: they raise SystemExit with the code 128 + the signal's number, and a second one
-        ends the process at once.
+        same call goes on from there; before a model is chosen there is nothing to keep, and it
+        begins anew). So do SIGTERM and SIGHUP, unless they have a handler or are ignored: they
+        raise SystemExit with the code 128 + the signal's number, and a second one ends the process
+        at once.
 
         Parameters
         ----------

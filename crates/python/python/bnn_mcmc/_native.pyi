@@ -14,10 +14,11 @@ def choices() -> dict[str, list[str]]: ...
 Matrix: TypeAlias = NDArray[np.float64]
 
 class Settings(TypedDict):
+    model: str | None
     hidden: list[int] | None
     activation: str
-    skip: bool
-    weight_prior: str | float
+    skip: bool | None
+    weight_prior: str | float | None
     noise: str | None
     response_transform: str | None
     method: str | None
@@ -25,6 +26,7 @@ class Settings(TypedDict):
     chains: int | None
     warmup: int | None
     draws: int | None
+    minutes: float | None
     seed: int
     impute: int | None
     folder: str | PathLike[str] | None
@@ -110,5 +112,6 @@ class Fit:
     def run(self) -> str: ...
     def recipe(self) -> str: ...
     def description(self) -> str: ...
+    def search(self) -> tuple[str, str] | None: ...
     def save_error(self) -> str | None: ...
     def __deepcopy__(self, _memo: Any) -> Fit: ...

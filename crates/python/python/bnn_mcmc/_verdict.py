@@ -37,6 +37,59 @@ class Verdict:
         return self.sentence
 
 
+@dataclass(frozen=True)
+class Search:
+    """How the data have chosen the model; printed, it is a table of the models and what was found.
+
+    At most 2,000 training rows are dealt to 5 folds. Each model predicts the rows of a fold by one
+    short chain on those of the other folds. The simplest model is chosen whose mean log predictive
+    density is at most one standard error below that of the best one.
+
+    Attributes
+    ----------
+    chosen : str
+        The model that was chosen, a name that the parameter `model` takes.
+    rows : int
+        The number of rows that were predicted.
+    tried : dict
+        Of each model, from the simplest one on, a dict: `log_density`, the mean log predictive
+        density of a row in nats; `difference`, that mean less the one of the chosen model;
+        `se_difference`, the standard error of the difference. Of a model that could not be fitted
+        it is the reason, a str.
+    coverage : dict
+        Of the levels 0.5, 0.9 and 0.95, the share of rows that lie within the chosen model's
+        predictive interval; empty for classes and times.
+    text : str
+        The search in words.
+    """
+
+    chosen: str
+    rows: int
+    tried: dict[str, dict[str, float] | str]
+    coverage: dict[float, float]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def searched(fit: Fit) -> Search | None:
+    """The search that has chosen the model of a fit, if one has."""
+    found = fit.search()
+    if found is None:
+        return None
+    search, text = json.loads(found[0]), found[1]
+    tried: dict[str, dict[str, float] | str] = {}
+    for one in search["tried"]:
+        scores = one.get("scored")
+        tried[one["candidate"]] = (
+            one["failed"]
+            if scores is None
+            else {name: _number(value) for name, value in scores.items()}
+        )
+    return Search(search["chosen"], search["rows"], tried, dict(search["coverage"]), text)
+
+
 def judged(fit: Fit, threads: int) -> tuple[Verdict, dict[str, Any]]:
     """The verdict on a fit, and the numbers that it was passed on."""
     sentence, converged, text = fit.verdict(threads)
