@@ -702,14 +702,14 @@ impl Recipe {
         let Sizes { chains, warmup, draws } = self.sizes();
         let limit = self.within.unwrap_or(WITHIN).as_secs_f64();
         let left = SAFE * (limit - start.elapsed().as_secs_f64());
-        let all = LEVELS.iter().map(|&(most_warmup, most_draws)| Sizes {
+        let all = LEVELS.map(|(most_warmup, most_draws)| Sizes {
             chains,
             warmup: self.warmup.unwrap_or(warmup.min(most_warmup)),
             draws: self.draws.unwrap_or(draws.min(most_draws)),
         });
         let seconds = |sizes: Sizes| pace.seconds(sizes, self.workers());
-        let fits = |sizes: &Sizes| seconds(*sizes) <= left;
-        let taken = all.clone().find(fits).or(all.last()).expect("there are levels");
+        let fits = all.into_iter().find(|sizes| seconds(*sizes) <= left);
+        let taken = fits.unwrap_or(all[LEVELS.len() - 1]);
         let mut said = format!(
             "time        about {} for {} of {} + {} iterations",
             duration(seconds(taken)),

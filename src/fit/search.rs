@@ -290,46 +290,16 @@ impl Recipe {
             folds.len()
         ));
         let held = self.predict_folds(candidates, &folds, data, origin, deadline)?;
-        let test: Vec<usize> = folds.iter().flat_map(|fold| fold.test.iter().copied()).collect();
-        let weights: Vec<f64> =
-            data.weights().map_or(Vec::new(), |w| test.iter().map(|&row| w[row]).collect());
-        let total = if weights.is_empty() { rows as f64 } else { weights.iter().sum() };
-        let mean =
-            |held: &Held| sum_and_error(&weights, held.log_densities.iter().copied()).0 / total;
-        let scored = held.iter().enumerate().filter_map(|(i, held)| Some((i, held.as_ref().ok()?)));
-        let less = |own: &Held, other: &Held| {
-            let pairs = own.log_densities.iter().zip(&other.log_densities);
-            //~ search-difference
-            let (sum, error) = sum_and_error(&weights, pairs.map(|(own, other)| own - other));
-            (sum / total, error / total)
-        };
-        let best = scored.clone().max_by(|(_, a), (_, b)| mean(a).total_cmp(&mean(b)));
-        let within = |held: &Held| {
-            let (difference, error) = less(held, best?.1);
-            Some(difference >= -error) //~ one-standard-error
-        };
-        let simplest = scored.clone().find(|(_, held)| within(held) == Some(true));
-        let Some((chosen, of_chosen)) = simplest.or(best) else {
-            return Err(held.into_iter().find_map(Result::err).expect("no candidate was fitted"));
-        };
-        let outcome = |held: &Result<Held, Error>| match held {
-            Err(error) => Outcome::Failed(error.to_string()),
-            Ok(held) => {
-                let (difference, se_difference) = less(held, of_chosen);
-                Outcome::Scored { log_density: mean(held), difference, se_difference }
-            }
-        };
-        let tried = candidates.iter().zip(&held);
-        let tried = tried.map(|(c, held)| Tried { candidate: *c, outcome: outcome(held) });
-        let chosen = candidates[chosen];
-        let coverage = coverage(&of_chosen.pit, rows, &weights);
-        let search = Search { chosen, rows, tried: tried.collect(), coverage };
+        let weight = |&row: &usize| data.weights().map(|w| w[row]);
+        let test = folds.iter().flat_map(|fold| &fold.test);
+        let (search, pace) =
+            decided(candidates, &held, &test.filter_map(weight).collect::<Vec<_>>());
         self.report(&search.to_string());
-        let mut recipe = chosen.of(self, columns);
+        let mut recipe = search.chosen.of(self, columns);
         recipe.search = Some(search);
         let of_fold = folds[0].train.len() as f64;
         let all = self.split(data)?.map_or(data.rows(), |split| split.train.len()) as f64;
-        let Pace { first, later } = of_chosen.pace;
+        let Pace { first, later } = pace;
         Ok((recipe, Pace { first: first * all / of_fold, later: later * all / of_fold }))
     }
 
@@ -458,6 +428,9 @@ impl Recipe {
         let rows = fit.validation().expect("a fold has test rows");
         let predictions = fit.predict(rows)?;
         let log_densities = predictions.log_predictive_densities()?.to_vec();
+        if let Some(wrong) = log_densities.iter().find(|density| !density.is_finite()) {
+            return Err(Error::argument("log density of a row", wrong, "finite"));
+        }
         let pit = match data.response() {
             Response::Real(_) | Response::Counts(_) => {
                 predictions.pit(self.seed)?.values.into_iter().collect()
@@ -471,6 +444,54 @@ impl Recipe {
     pub(super) fn workers(&self) -> usize {
         self.threads.unwrap_or_else(threads::wanted)
     }
+}
+
+/// The search that these predictions make, of rows with weights if there are any, and the pace of the chosen candidate:
+/// of the first one if none has predicted all rows.
+fn decided(
+    candidates: &[Candidate],
+    held: &[Result<Held, Error>],
+    weights: &[f64],
+) -> (Search, Pace) {
+    let scored = || held.iter().enumerate().filter_map(|(i, held)| Some((i, held.as_ref().ok()?)));
+    let mean = |values: Vec<f64>| {
+        let total = if weights.is_empty() { values.len() as f64 } else { weights.iter().sum() };
+        let (sum, error) = sum_and_error(weights, values.into_iter());
+        (sum / total, error / total)
+    };
+    let log_density = |held: &Held| mean(held.log_densities.clone()).0;
+    let less = |own: &Held, other: &Held| {
+        let pairs = own.log_densities.iter().zip(&other.log_densities);
+        mean(pairs.map(|(own, other)| own - other).collect()) //~ search-difference
+    };
+    let best = scored().max_by(|(_, a), (_, b)| log_density(a).total_cmp(&log_density(b)));
+    let chosen = best.and_then(|(_, best)| {
+        scored().find(|(_, held)| {
+            let (difference, error) = less(held, best);
+            difference >= -error //~ one-standard-error
+        })
+    });
+    let outcome = |held: &Result<Held, Error>| match (held, chosen) {
+        (Ok(held), Some((_, chosen))) => {
+            let (difference, se_difference) = less(held, chosen);
+            Outcome::Scored { log_density: log_density(held), difference, se_difference }
+        }
+        (Ok(_), None) => Outcome::Failed("there is none to compare it with".into()),
+        (Err(error), _) => Outcome::Failed(error.to_string()),
+    };
+    let tried = candidates.iter().zip(held);
+    let tried =
+        tried.map(|(candidate, held)| Tried { candidate: *candidate, outcome: outcome(held) });
+    let (place, pit, pace) = chosen
+        .map_or((0, &[][..], Pace::default()), |(place, held)| (place, &held.pit[..], held.pace));
+    let rows = chosen.map_or(0, |(_, held)| held.log_densities.len());
+    let search = Search {
+        chosen: candidates[place],
+        rows,
+        tried: tried.collect(),
+        coverage: coverage(pit, rows, weights),
+    };
+    (search, pace)
 }
 
 /// Of each level, the share of rows within the central interval.

@@ -35,14 +35,8 @@ impl fmt::Display for Recipe {
             Task::Survival => "times",
         };
         line("response", format!("{response}, {kind}"))?;
-        line(
-            "validation",
-            match self.validation {
-                0.0 => "no rows".to_string(),
-                share => format!("a share of {share} of the rows, at random by the seed"),
-            },
-        )?;
         if self.is_open() {
+            self.validation_in_words(&mut line)?;
             let candidates = self.candidates(columns).iter().map(|c| format!("`{c}`")).collect();
             let text = format!(
                 "chosen by the data among {}: the simplest one that predicts rows which it has not seen within a standard \
@@ -146,6 +140,7 @@ impl Recipe {
             "scaling",
             format!("{scaled} to mean 0 and standard deviation 1 over the training rows"),
         )?;
+        self.validation_in_words(&mut line)?;
         line(
             "network",
             match self.layers() {
@@ -229,6 +224,19 @@ impl Recipe {
             ),
         )?;
         Ok(())
+    }
+
+    fn validation_in_words(
+        &self,
+        mut line: impl FnMut(&str, String) -> fmt::Result,
+    ) -> fmt::Result {
+        line(
+            "validation",
+            match self.validation {
+                0.0 => "no rows".to_string(),
+                share => format!("a share of {share} of the rows, at random by the seed"),
+            },
+        )
     }
 
     fn integrated_out(&self) -> &'static str {

@@ -302,17 +302,22 @@ fn a_recipe_says_what_it_stands_for() {
 #[test]
 fn network_and_method_are_chosen_by_the_noise() {
     // Their words name units and sampler.
+    let given = |recipe: Recipe| recipe.skip(false);
     for recipe in [
-        Fit::regression("y"),
+        given(Fit::regression("y")),
         Fit::regression("y").method(Method::Nuts),
         Fit::regression("y").hidden(&[9, 501]),
         Fit::regression("y").method(Method::Tempered),
         Fit::regression("y").hidden(&[]),
-        Fit::regression("y").noise(Noise::Heteroscedastic),
-        Fit::regression(["y", "z"]).noise(Noise::Heteroscedastic),
-        Fit::regression("y").noise(Noise::StudentT),
-        Fit::classification("y"),
-        Fit::counts("y"),
+        given(Fit::regression("y").noise(Noise::Heteroscedastic)),
+        given(Fit::regression(["y", "z"]).noise(Noise::Heteroscedastic)),
+        given(Fit::regression("y").noise(Noise::StudentT)),
+        given(Fit::classification("y")),
+        given(Fit::counts("y")),
+        Fit::counts("y").method(Method::Mams),
+        // Left to the data.
+        Fit::regression("y"),
+        Fit::counts("y").noise(Noise::Poisson).validation(0.2),
     ] {
         said!(recipe);
     }
@@ -325,7 +330,7 @@ fn network_and_method_are_chosen_by_the_noise() {
     assert_eq!(written(&path)["recipe"]["method"], "collapsed");
     // What was chosen is written down, too.
     let default = folder.path().join("default");
-    let short = Fit::regression("strength").chains(1).warmup(2).draws(4);
+    let short = Fit::regression("strength").skip(false).chains(1).warmup(2).draws(4);
     let fit = short.in_folder(&default).fit(&data()).unwrap();
     assert_eq!(fit.draws().info().algorithm.as_deref(), Some("Collapsed(Mams)"));
     assert_eq!(written(&default)["recipe"]["hidden"], serde_json::json!([100]));

@@ -26,6 +26,7 @@ mod fit_imputed;
 mod fit_parts;
 mod fit_rates;
 mod fit_results;
+mod fit_search;
 mod fit_survival;
 mod fit_tables;
 mod fit_transforms;

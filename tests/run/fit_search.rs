@@ -1,0 +1,310 @@
+//! The choice of a model by the data.
+
+use std::time::Duration;
+
+use bnn_mcmc::data::{Dataset, Transform};
+use bnn_mcmc::fit::{Candidate, Fit, Imputed, Method, Noise, Outcome, Recipe, Search, WeightPrior};
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::StopHandle;
+use ndarray::{Array1, Array2, s};
+
+use crate::refused;
+
+/// Rows of two features, one of which matters, with normal noise of standard deviation 0.2.
+fn rows(n: usize, f: impl Fn(f64) -> f64) -> Dataset {
+    let mut rng = ChainRng::new(3, 0);
+    let x = Array2::from_shape_simple_fn((n, 2), || rng.normal());
+    let y = x.column(0).mapv(f) + Array1::from_shape_simple_fn(n, || 0.2 * rng.normal());
+    Dataset::regression(x, y).unwrap()
+}
+
+fn short(recipe: Recipe) -> Recipe {
+    recipe.chains(2).warmup(40).draws(20).seed(5)
+}
+
+/// The scores of a candidate: mean log density, difference, standard error.
+fn scores(search: &Search, candidate: Candidate) -> (f64, f64, f64) {
+    match search.of(candidate) {
+        Some(Outcome::Scored { log_density, difference, se_difference }) => {
+            (*log_density, *difference, *se_difference)
+        }
+        other => panic!("{candidate}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_line_is_found_linear_and_a_curve_is_not() {
+    let line = short(Fit::regression("y")).fit(&rows(120, |x| 0.7 * x)).unwrap();
+    let search = line.search().unwrap();
+    assert_eq!((search.chosen, search.rows), (Candidate::Linear, 120), "{search}");
+    assert!(line.network().sizes() == [2, 1]);
+    assert!(search.in_words()[0].starts_with("the linear model: no other predicts 120 rows"));
+
+    let curve = short(Fit::regression("y")).fit(&rows(120, |x| (2.0 * x).sin())).unwrap();
+    let search = curve.search().unwrap();
+    assert!(!search.chosen.is_linear(), "{search}");
+    let (_, difference, error) = scores(search, Candidate::Linear);
+    assert!(difference < -0.5 && difference < -5.0 * error, "{search}");
+    assert!(search.in_words()[0].contains("more, by cross-validation of 120 rows"));
+    for (level, share) in &search.coverage {
+        let error = (level * (1.0 - level) / 120.0).sqrt();
+        assert!((share - level).abs() < 4.0 * error, "{level}: {share}");
+    }
+    assert_eq!(search.coverage.len(), 3);
+    assert!(curve.verdict().is_ok());
+}
+
+/// The log density of row i under the linear model with a flat prior on coefficients and on the log of the noise, given the
+/// rows of other folds: Student's t with n - p degrees of freedom.
+fn by_least_squares(data: &Dataset) -> f64 {
+    use statrs::distribution::{Continuous, StudentsT};
+    let (x, y) = (data.x(), data.real().unwrap());
+    let mut sum = 0.0;
+    for fold in data.k_folds(5, 5).unwrap() {
+        let row = |i: usize| [1.0, x[[i, 0]], x[[i, 1]]];
+        let mut a = [[0.0; 3]; 3];
+        let mut b = [0.0; 3];
+        for &i in &fold.train {
+            for j in 0..3 {
+                (0..3).for_each(|k| a[j][k] += row(i)[j] * row(i)[k]);
+                b[j] += row(i)[j] * y[[i, 0]];
+            }
+        }
+        let solve = |mut a: [[f64; 3]; 3], mut b: [f64; 3]| {
+            for p in 0..3 {
+                for q in p + 1..3 {
+                    let f = a[q][p] / a[p][p];
+                    (p..3).for_each(|k| a[q][k] -= f * a[p][k]);
+                    b[q] -= f * b[p];
+                }
+            }
+            for p in (0..3).rev() {
+                for k in p + 1..3 {
+                    b[p] -= a[p][k] * b[k];
+                }
+                b[p] /= a[p][p];
+            }
+            b
+        };
+        let dot = |u: [f64; 3], v: [f64; 3]| u.iter().zip(v).map(|(u, v)| u * v).sum::<f64>();
+        let beta = solve(a, b);
+        let squares: f64 =
+            fold.train.iter().map(|&i| (y[[i, 0]] - dot(row(i), beta)).powi(2)).sum();
+        let degrees = fold.train.len() as f64 - 3.0;
+        for &i in &fold.test {
+            let leverage = dot(row(i), solve(a, row(i)));
+            let scale = (squares / degrees * (1.0 + leverage)).sqrt();
+            let t = StudentsT::new(dot(row(i), beta), scale, degrees).unwrap();
+            sum += t.ln_pdf(y[[i, 0]]);
+        }
+    }
+    sum / data.rows() as f64
+}
+
+#[test]
+fn log_densities_of_folds_are_those_of_least_squares() {
+    let data = rows(200, |x| 100.0 + 0.7 * x);
+    let fit = short(Fit::regression("y")).fit(&data).unwrap();
+    let (log_density, ..) = scores(fit.search().unwrap(), Candidate::Linear);
+    let expected = by_least_squares(&data);
+    // 100 draws, and priors that are not flat.
+    assert!((log_density - expected).abs() < 0.02, "{log_density} {expected}");
+}
+
+#[test]
+fn a_search_and_its_settings_make_the_same_draws_for_any_number_of_threads() {
+    let data = rows(60, |x| (2.0 * x).sin());
+    let fit = short(Fit::regression("y")).threads(1).fit(&data).unwrap();
+    let two = short(Fit::regression("y")).threads(2).fit(&data).unwrap();
+    assert_eq!(fit.search(), two.search());
+    assert_eq!(fit.draws().values(), two.draws().values());
+
+    // The same candidate by name, and all of its settings one by one.
+    let chosen = fit.search().unwrap().chosen;
+    let named = short(Fit::regression("y")).model(chosen).fit(&data).unwrap();
+    assert_eq!(named.draws().values(), fit.draws().values());
+    assert!(named.search().is_none());
+    let (noise, transform) = match chosen {
+        Candidate::Network => (Noise::StudentT, Transform::None),
+        Candidate::NetworkTransformed => (Noise::StudentT, Transform::YeoJohnson),
+        Candidate::NetworkHeteroscedastic => {
+            (Noise::HeteroscedasticStudentT, Transform::YeoJohnson)
+        }
+        other => panic!("{other}"),
+    };
+    let by_hand = Fit::regression("y").hidden(&[20]).skip(true).weights(WeightPrior::Scales);
+    let by_hand = short(by_hand.noise(noise).transform(transform)).fit(&data).unwrap();
+    assert_eq!(by_hand.draws().values(), fit.draws().values());
+}
+
+#[test]
+fn a_run_goes_on_with_the_model_of_its_folder_and_does_not_look_at_the_clock_again() {
+    let data = rows(60, |x| (2.0 * x).sin());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let recipe = || Fit::regression("y").chains(2).draws(20).seed(5);
+    let whole = recipe().fit(&data).unwrap();
+    assert_eq!(whole.draws().info().warmup, 1000);
+
+    // The run is ended while it samples, where `fit.json` has the model and the numbers of iterations.
+    let (stop, at) = (StopHandle::new(), path.join("fit.json"));
+    let watched = stop.clone();
+    let watch = std::thread::spawn(move || {
+        while !at.exists() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        watched.stop();
+    });
+    let ended = recipe().in_folder(&path).stop_handle(&stop).fit(&data).unwrap();
+    watch.join().unwrap();
+    assert!(ended.draws().info().stopped_early);
+    // Without the folder there would be 150 iterations of warm-up of a linear model.
+    let gone_on = recipe().in_folder(&path).within(Duration::ZERO).fit(&data).unwrap();
+    assert_eq!(gone_on.draws().values(), whole.draws().values());
+    assert_eq!(gone_on.search(), whole.search());
+    let loaded = Fit::load(&path).unwrap();
+    assert_eq!(loaded.search(), whole.search());
+
+    // The same settings, said by hand, are the same fit; others are not.
+    let chosen = whole.search().unwrap().chosen;
+    let same = recipe().model(chosen).in_folder(&path).fit(&data).unwrap();
+    assert_eq!(same.draws().values(), whole.draws().values());
+    refused!(recipe().hidden(&[7]).in_folder(&path).fit(&data), OtherFit {});
+    refused!(recipe().seed(6).in_folder(&path).fit(&data), OtherFit {});
+}
+
+#[test]
+fn without_time_the_linear_model_runs_for_a_moment() {
+    let data = rows(60, |x| (2.0 * x).sin());
+    let recipe = Fit::regression("y").chains(1).seed(5);
+    let fit = recipe.clone().within(Duration::ZERO).fit(&data).unwrap();
+    let search = fit.search().unwrap();
+    assert_eq!(search.chosen, Candidate::Linear);
+    let late = Outcome::Failed("ended before it had predicted all rows".into());
+    assert_eq!(search.of(Candidate::NetworkHeteroscedastic), Some(&late), "{search}");
+    assert_eq!((fit.draws().info().warmup, fit.draws().n_draws()), (150, 100));
+    // Numbers that are asked for stay.
+    let fit = recipe.warmup(30).draws(7).within(Duration::ZERO).fit(&data).unwrap();
+    assert_eq!((fit.draws().info().warmup, fit.draws().n_draws()), (30, 7));
+}
+
+#[test]
+fn a_search_can_be_ended_and_leaves_nothing() {
+    let data = rows(60, |x| (2.0 * x).sin());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let stop = StopHandle::new();
+    stop.stop();
+    let ended = short(Fit::regression("y")).in_folder(&path).stop_handle(&stop).fit(&data);
+    let error = ended.unwrap_err();
+    assert!(error.is_stopped());
+    assert_eq!(error.to_string(), "ended before a model was chosen");
+    assert!(!path.exists());
+}
+
+#[test]
+fn every_task_has_candidates_and_other_names_are_refused() {
+    let x = Array2::from_shape_fn((40, 1), |(i, _)| (i as f64 / 4.0).sin());
+    let times: Array1<f64> = (0..40).map(|i| 1.0 + (i % 7) as f64).collect();
+    let ends = times.mapv(|t| if t > 5.0 { f64::INFINITY } else { t });
+    let counts = Array2::from_shape_fn((40, 1), |(i, _)| (i % 4) as f64);
+    let class = (0..40).map(|i| i % 3).collect::<Vec<_>>();
+    let two = Array2::from_shape_fn((40, 2), |(i, j)| ((i + j) as f64).cos());
+    let of = |recipe: Recipe, data: Dataset| {
+        let fit = short(recipe).fit(&data).unwrap();
+        let names = fit.search().unwrap().tried.iter().map(|tried| tried.candidate.to_string());
+        (names.collect::<Vec<_>>().join(" "), fit)
+    };
+    let classes = Dataset::classification(x.clone(), class, ["a", "b", "c"]).unwrap();
+    let (names, fit) = of(Fit::classification("y"), classes);
+    assert_eq!(names, "linear network");
+    assert!(fit.search().unwrap().coverage.is_empty());
+    let counts = Dataset::counts(x.clone(), counts).unwrap();
+    let (names, _) = of(Fit::counts("y"), counts.clone());
+    assert_eq!(names, "linear linear_hurdle network network_hurdle");
+    let (names, _) = of(Fit::counts("y").noise(Noise::Poisson), counts.clone());
+    assert_eq!(names, "linear network");
+    let survival = Dataset::censored(x.clone(), times, ends).unwrap();
+    let (names, _) = of(Fit::survival("y"), survival);
+    assert_eq!(names, "linear linear_weibull network network_weibull");
+    let (names, fit) = of(Fit::regression(["y", "z"]), Dataset::regression(x, two).unwrap());
+    assert_eq!((names, fit.search().unwrap().coverage.len()), ("linear network".into(), 3));
+
+    // Networks of classes and counts are sampled by Mams.
+    let fit = short(Fit::counts("y").model(Candidate::Network)).fit(&counts).unwrap();
+    assert_eq!(fit.draws().info().algorithm.as_deref(), Some("Mams"));
+    let nuts = Fit::counts("y").model(Candidate::Network).method(Method::Nuts);
+    let fit = short(nuts).fit(&counts).unwrap();
+    assert_eq!(fit.draws().info().algorithm.as_deref(), Some("Nuts"));
+
+    let other = Fit::counts("y").model(Candidate::NetworkTransformed).fit(&counts);
+    assert_eq!(
+        other.unwrap_err().to_string(),
+        "there is no model of counts with these settings named `network_transformed`; there are: `linear`, \
+         `linear_hurdle`, `network`, `network_hurdle`"
+    );
+    let job = Fit::counts("y").chains(4).only_chains(0..1).fit(&counts);
+    assert_eq!(
+        job.unwrap_err().to_string(),
+        "`model` is left to the data, but must be given where a job runs some of the chains: name the model \
+         (`Candidate::Network`)"
+    );
+}
+
+#[test]
+fn rows_for_validation_are_not_seen_by_a_search() {
+    let mut data = rows(80, |x| (2.0 * x).sin());
+    let recipe = || short(Fit::regression("y")).validation(0.25);
+    let search = recipe().fit(&data).unwrap().search().unwrap().clone();
+    assert_eq!(search.rows, 60);
+    let fit = recipe().hidden(&[]).fit(&data).unwrap();
+    let kept = fit.validation().unwrap().x().clone();
+    // Other responses of these rows make no difference to it.
+    let (x, mut y) = (data.x().clone(), data.real().unwrap().clone());
+    for (row, mut y) in x.rows().into_iter().zip(y.rows_mut()) {
+        if kept.rows().into_iter().any(|kept| kept == row) {
+            y.fill(1e3);
+        }
+    }
+    data = Dataset::regression(x, y).unwrap();
+    assert_eq!(*recipe().fit(&data).unwrap().search().unwrap(), search);
+}
+
+#[test]
+fn a_response_that_differs_in_one_fold_alone_gets_the_linear_model() {
+    let data = rows(60, |_| 0.0);
+    let mut y = Array2::zeros((60, 1));
+    y[[7, 0]] = 1.0;
+    let data = Dataset::regression(data.x().clone(), y).unwrap();
+    let fit = short(Fit::regression("y")).fit(&data).unwrap();
+    let search = fit.search().unwrap();
+    assert_eq!((search.chosen, search.rows), (Candidate::Linear, 0));
+    assert!(matches!(search.of(Candidate::Network), Some(Outcome::Failed(_))), "{search}");
+}
+
+#[test]
+fn imputed_tables_have_the_model_of_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.csv");
+    let data = rows(60, |x| (2.0 * x).sin());
+    let mut text = String::from("a,b,y\n");
+    for (i, (x, y)) in data.x().rows().into_iter().zip(data.real().unwrap()).enumerate() {
+        let b = if i % 6 == 0 { String::new() } else { x[1].to_string() };
+        text += &format!("{},{b},{y}\n", x[0]);
+    }
+    std::fs::write(&path, text).unwrap();
+    let fits = Imputed::read_csv(&short(Fit::regression("y")), 2, &path).unwrap();
+    let [first, second] = fits.fits() else { panic!("two tables") };
+    assert!(first.search().is_some());
+    assert_eq!(first.search(), second.search());
+    assert_eq!(first.network().sizes(), second.network().sizes());
+}
+
+#[test]
+fn a_large_table_is_searched_by_some_of_its_rows() {
+    let data = rows(2_300, |x| 0.7 * x);
+    let recipe = Fit::regression("y").noise(Noise::Gaussian).chains(1).warmup(20).draws(5);
+    let fit = recipe.fit(&data).unwrap();
+    assert_eq!(fit.search().unwrap().rows, 2_000);
+    assert_eq!(fit.draws().values().slice(s![0, .., 0]).len(), 5);
+}
