@@ -5,14 +5,14 @@
 //!
 //! # From a table to an answer
 //!
-//! [`fit`] is where to begin: a [`Fit`](fit::Fit) reads a CSV file, standardises it, samples the
-//! posterior of a network, says whether the chains may be believed, and predicts new rows in the
+//! [`fit`] is where to begin: a [`Fit`](fit::Fit) reads a CSV file, chooses a model by cross-validation, samples its
+//! posterior, says whether the chains may be believed, and predicts new rows in the
 //! units of the table.
 //!
 //! ```no_run
 //! use bnn_mcmc::prelude::*;
 //!
-//! // A network with 100 hidden units, features and response standardised, four chains.
+//! // The model that predicts best, features and response standardised, four chains.
 //! // Killed, the same call goes on; finished, it loads the folder `run`.
 //! let recipe = Fit::regression("strength").validation(0.2).seed(1).progress().in_folder("run");
 //! let fit = recipe.read_csv("concrete.csv")?;

@@ -1,7 +1,7 @@
 //! From a table to an answer: a model fitted to a CSV file, saved, loaded, and asked about new rows.
 //!
-//! A [`Fit`] puts the parts of this crate together, with defaults that suit regression and
-//! classification by a network: it reads the table, standardises features and response by the
+//! A [`Fit`] puts the parts of this crate together: it reads the table, chooses a model by the data unless
+//! one is given ([`Search`]), standardises features and response by the
 //! training rows, builds a [`Posterior`], runs a [`Sampler`](crate::sampler::Sampler), and answers
 //! in the units of the table. It has no mathematics of its own: the rest of the crate works on
 //! [`Fit::posterior`] and [`Fit::draws`].
@@ -50,7 +50,7 @@ pub use self::imputed::Imputed;
 pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::Recipe;
-pub use self::search::{Outcome, Search, Tried};
+pub use self::search::{Search, Trial, Tried};
 use crate::Error;
 use crate::data::{
     Columns, Dataset, Features, Lines, Scaler, Schema, Split, StandIn, Standardise, Task,

@@ -104,11 +104,16 @@ pub(super) struct ColumnsOf {
     pub groupings: Vec<(String, Vec<String>)>,
 }
 
-/// The settings of a [`Fit`]: the table's response, the network, priors, sampler. Made by
+/// The settings of a [`Fit`]: the table's response, the model, the sampler. Made by
 /// [`Fit::regression`], [`Fit::classification`], [`Fit::counts`] and [`Fit::survival`]; every method changes one
 /// setting.
 ///
-/// | setting | default |
+/// **The data choose the model** where none of [`model`](Self::model), [`hidden`](Self::hidden), [`skip`](Self::skip),
+/// [`weights`](Self::weights) and [`method`](Self::method) is given: [`Search`](super::Search) compares
+/// [candidates](Candidate) by cross-validation, within a noise and a transform that are given. Where one of them is given, the others
+/// have the defaults of the table.
+///
+/// | setting | default where the model is given |
 /// | --- | --- |
 /// | [`hidden`](Self::hidden) | one layer of 100 units for a real response, else (and of shares, [`Noise::Beta`]) of 40 |
 /// | [`activation`](Self::activation) | tanh |
@@ -121,6 +126,7 @@ pub(super) struct ColumnsOf {
 /// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`] where rows have no weights, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000; of [`Method::Ensemble`] 8, 4,100 and 60 |
+/// | [`within`](Self::within) | 10 minutes where the data choose the model, else no limit |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
 ///
@@ -599,8 +605,10 @@ impl Recipe {
     pub(super) fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
         // Written down with the fit: the choice here stays, whatever a later version chooses.
         let chosen = self.clone().for_rows(data)?.settled(data, &origin)?;
-        let layers = chosen.layers().to_vec();
-        let chosen = chosen.hidden(&layers);
+        let (layers, prior) = (chosen.layers().to_vec(), chosen.prior());
+        let mut chosen = chosen.hidden(&layers).weights(prior);
+        chosen.skip.get_or_insert(false);
+        chosen.noise = chosen.noise.or(Noise::default_of(chosen.task));
         let groups: usize = chosen.columns_of(data)?.groupings.iter().map(|(_, g)| g.len()).sum();
         let method = match chosen.chosen_method(data.response().width()) {
             Method::Collapsed if self.method.is_none() && groups > MOST_UNITS => Method::Nuts,

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{FeatureRange, Parts, Recipe, WeightPrior};
+use super::{FeatureRange, Noise, Parts, Recipe, WeightPrior};
 use crate::Error;
 use crate::data::{Lines, Scaler, Schema, StandIn, Task};
 use crate::error::Difference;
@@ -142,12 +142,18 @@ impl Saved {
             recipe["draws"] = there.into();
         }
         // The same model may have been given, and defaults may have been written out.
+        let noise = self.task().and_then(Noise::default_of);
+        let noise = noise.map_or(Value::Null, |noise| noise.name().into());
         let of = |recipe: &Value| {
             let mut recipe = recipe.clone();
             if let Some(recipe) = recipe.as_object_mut() {
                 recipe.remove("search"); //~ same-model
                 recipe.entry("skip").or_insert(false.into());
                 recipe.entry("weights").or_insert(WeightPrior::default().name().into());
+                let own = recipe.entry("noise").or_insert(Value::Null);
+                if own.is_null() {
+                    *own = noise.clone();
+                }
             }
             recipe
         };

@@ -78,13 +78,13 @@ pub struct Tried {
     pub candidate: Candidate,
     /// The scores, or the reason why there are none.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: Trial,
 }
 
 /// The scores of a candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum Trial {
     /// It has predicted all rows.
     Scored {
         /// The mean log predictive density of a row, in nats.
@@ -100,7 +100,7 @@ pub enum Outcome {
 
 impl Search {
     /// The scores of a candidate.
-    pub fn of(&self, candidate: Candidate) -> Option<&Outcome> {
+    pub fn of(&self, candidate: Candidate) -> Option<&Trial> {
         let tried = self.tried.iter().find(|tried| tried.candidate == candidate);
         tried.map(|tried| &tried.outcome)
     }
@@ -111,15 +111,15 @@ impl Search {
         let rows = count(self.rows, "row");
         let mut said = Vec::new();
         match (self.of(self.chosen), self.of(Candidate::Linear)) {
-            (Some(Outcome::Scored { log_density, .. }), _) if self.chosen == Candidate::Linear => {
+            (Some(Trial::Scored { log_density, .. }), _) if self.chosen == Candidate::Linear => {
                 said.push(format!(
                     "the linear model: no other predicts {rows} better by more than a standard error; its log density of \
                      a row that it has not seen is {log_density:.3}"
                 ));
             }
             (
-                Some(Outcome::Scored { log_density, .. }),
-                Some(Outcome::Scored { log_density: linear, difference, se_difference }),
+                Some(Trial::Scored { log_density, .. }),
+                Some(Trial::Scored { log_density: linear, difference, se_difference }),
             ) => said.push(format!(
                 "log density of a row that it has not seen {log_density:.3}, of the linear model {linear:.3}: {:.3} +- \
                  {se_difference:.3} more, by cross-validation of {rows}",
@@ -146,18 +146,18 @@ impl Search {
 impl fmt::Display for Search {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, Tried { candidate, outcome }) in self.tried.iter().enumerate() {
-            let (end, name) = (if i == 0 { "" } else { "\n" }, candidate.to_string());
+            let (end, name) = (if i == 0 { "" } else { "\n" }, candidate.in_words());
             match outcome {
-                Outcome::Scored { log_density, .. } if *candidate == self.chosen => {
+                Trial::Scored { log_density, .. } if *candidate == self.chosen => {
                     write!(f, "{end}{name:24} {log_density:>9.3}  chosen")?;
                 }
-                Outcome::Scored { log_density, difference, se_difference } => {
+                Trial::Scored { log_density, difference, se_difference } => {
                     write!(
                         f,
                         "{end}{name:24} {log_density:>9.3}  {difference:+.3} +- {se_difference:.3}"
                     )?;
                 }
-                Outcome::Failed(why) => write!(f, "{end}{name:24}         -  {why}")?,
+                Trial::Failed(why) => write!(f, "{end}{name:24}         -  {why}")?,
             }
         }
         Ok(())
@@ -282,7 +282,7 @@ impl Recipe {
         drop(Parts::new(candidates[0].of(self, columns), data, origin.clone())?);
         let folds = self.folds(data)?;
         let rows: usize = folds.iter().map(|fold| fold.test.len()).sum();
-        let names: Vec<String> = candidates.iter().map(|c| format!("`{c}`")).collect();
+        let names: Vec<String> = candidates.iter().map(|c| c.in_words()).collect();
         self.report(&format!(
             "model       chosen among {} by the log densities of {}, in {} folds",
             listed(names),
@@ -401,6 +401,7 @@ impl Recipe {
         let folds = folds.or_else(|_| own.k_folds(FOLDS.min(own.rows()), self.seed))?;
         let of_data = |list: Vec<usize>| list.into_iter().map(|row| rows[row]).collect();
         let folds = folds.into_iter();
+        //~ rows-of-fold
         Ok(folds.map(|f| Split { train: of_data(f.train), test: of_data(f.test) }).collect())
     }
 
@@ -474,10 +475,10 @@ fn decided(
     let outcome = |held: &Result<Held, Error>| match (held, chosen) {
         (Ok(held), Some((_, chosen))) => {
             let (difference, se_difference) = less(held, chosen);
-            Outcome::Scored { log_density: log_density(held), difference, se_difference }
+            Trial::Scored { log_density: log_density(held), difference, se_difference }
         }
-        (Ok(_), None) => Outcome::Failed("there is none to compare it with".into()),
-        (Err(error), _) => Outcome::Failed(error.to_string()),
+        (Ok(_), None) => Trial::Failed("there is none to compare it with".into()),
+        (Err(error), _) => Trial::Failed(error.to_string()),
     };
     let tried = candidates.iter().zip(held);
     let tried =
@@ -507,4 +508,89 @@ fn coverage(pit: &[f64], rows: usize, weights: &[f64]) -> Vec<(f64, f64)> {
         inside.map(|(cell, _)| w(cell)).sum::<f64>() / total
     };
     LEVELS.iter().map(|&level| (level, share(level))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(log_densities: &[f64]) -> Result<Held, Error> {
+        let pit = Vec::new();
+        Ok(Held { log_densities: log_densities.to_vec(), pit, pace: Pace::default() })
+    }
+
+    const THREE: [Candidate; 3] =
+        [Candidate::Linear, Candidate::Network, Candidate::NetworkTransformed];
+
+    /// Differences of -0.2 and 0.1 in turns: their mean is -0.05, and its standard error over 4 rows 0.15 / sqrt(3).
+    #[test]
+    fn the_simplest_within_a_standard_error_is_chosen() {
+        let held_out = [held(&[-3.0; 4]), held(&[-1.2, -0.9, -1.2, -0.9]), held(&[-1.0; 4])];
+        let (search, _) = decided(&THREE, &held_out, &[]);
+        assert_eq!((search.chosen, search.rows), (Candidate::Network, 4));
+        let Some(Trial::Scored { log_density, difference, se_difference }) =
+            search.of(Candidate::NetworkTransformed)
+        else {
+            panic!("{search}")
+        };
+        assert!((log_density + 1.0).abs() < 1e-12 && (difference - 0.05).abs() < 1e-12);
+        assert!((se_difference - 0.15 / 3f64.sqrt()).abs() < 1e-12);
+
+        // A difference of -0.2 in every row has no error, and is more than one.
+        let held_out = [held(&[-3.0; 4]), held(&[-1.2; 4]), held(&[-1.0; 4])];
+        assert_eq!(decided(&THREE, &held_out, &[]).0.chosen, Candidate::NetworkTransformed);
+    }
+
+    #[test]
+    fn a_row_of_weight_two_is_two_rows() {
+        let of = |rows: [&[f64]; 2], weights: &[f64]| {
+            let held_out = rows.map(held);
+            let (search, _) = decided(&THREE[..2], &held_out, weights);
+            let coverage = coverage(&[0.5, 0.99, 0.2][..rows[0].len().min(3)], 3, weights);
+            (search.tried, coverage)
+        };
+        let (weighted, shares) = of([&[-1.0, -2.0, -4.0], &[-1.5, -1.0, -3.0]], &[2.0, 1.0, 1.0]);
+        let (written, _) = of([&[-1.0, -1.0, -2.0, -4.0], &[-1.5, -1.5, -1.0, -3.0]], &[]);
+        for (own, other) in weighted.iter().zip(&written) {
+            let numbers = |tried: &Tried| match tried.outcome {
+                Trial::Scored { log_density, difference, se_difference } => {
+                    [log_density, difference, se_difference]
+                }
+                Trial::Failed(_) => panic!("it was scored"),
+            };
+            for (own, other) in numbers(own).into_iter().zip(numbers(other)) {
+                assert!((own - other).abs() < 1e-12, "{weighted:?} {written:?}");
+            }
+        }
+        // 0.5 counts twice and is in every interval, 0.99 in none, 0.2 in those of 90 and 95 %.
+        assert_eq!(shares, [(0.5, 0.5), (0.9, 0.75), (0.95, 0.75)]);
+    }
+
+    #[test]
+    fn what_failed_is_not_chosen_and_where_all_fail_the_first_is() {
+        let failed = || Err(Error::Stopped { before: PREDICTED.into() });
+        let (search, _) = decided(&THREE, &[failed(), held(&[-1.0, -2.0]), failed()], &[]);
+        assert_eq!(search.chosen, Candidate::Network);
+        let lines = search.to_string();
+        assert!(lines.contains("-  ended before it had predicted all rows"), "{lines}");
+        assert!(search.in_words().is_empty(), "there is nothing to compare it with");
+        let (search, pace) = decided(&THREE, &[failed(), failed(), failed()], &[]);
+        assert_eq!((search.chosen, search.rows), (Candidate::Linear, 0));
+        assert_eq!(pace.seconds(Sizes { chains: 4, warmup: 1000, draws: 1000 }, 2), 0.0);
+    }
+
+    #[test]
+    fn a_pace_makes_a_forecast() {
+        let pace = Pace { first: 0.02, later: 0.01 };
+        let seconds =
+            |chains, threads| pace.seconds(Sizes { chains, warmup: 1000, draws: 500 }, threads);
+        // 150 first iterations and 1,350 later ones of each chain.
+        for (chains, threads, rounds) in
+            [(1, 1, 1.0), (4, 1, 4.0), (4, 2, 2.0), (3, 2, 2.0), (2, 8, 1.0)]
+        {
+            assert!((seconds(chains, threads) - rounds * 16.5).abs() < 1e-9);
+        }
+        let short = pace.seconds(Sizes { chains: 1, warmup: 10, draws: 5 }, 1);
+        assert!((short - 0.25).abs() < 1e-12);
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bnn_mcmc::data::{Dataset, Transform};
-use bnn_mcmc::fit::{Candidate, Fit, Imputed, Method, Noise, Outcome, Recipe, Search, WeightPrior};
+use bnn_mcmc::fit::{Candidate, Fit, Imputed, Method, Noise, Recipe, Search, Trial, WeightPrior};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::StopHandle;
 use ndarray::{Array1, Array2, s};
@@ -25,7 +25,7 @@ fn short(recipe: Recipe) -> Recipe {
 /// The scores of a candidate: mean log density, difference, standard error.
 fn scores(search: &Search, candidate: Candidate) -> (f64, f64, f64) {
     match search.of(candidate) {
-        Some(Outcome::Scored { log_density, difference, se_difference }) => {
+        Some(Trial::Scored { log_density, difference, se_difference }) => {
             (*log_density, *difference, *se_difference)
         }
         other => panic!("{candidate}: {other:?}"),
@@ -180,7 +180,7 @@ fn without_time_the_linear_model_runs_for_a_moment() {
     let fit = recipe.clone().within(Duration::ZERO).fit(&data).unwrap();
     let search = fit.search().unwrap();
     assert_eq!(search.chosen, Candidate::Linear);
-    let late = Outcome::Failed("ended before it had predicted all rows".into());
+    let late = Trial::Failed("ended before it had predicted all rows".into());
     assert_eq!(search.of(Candidate::NetworkHeteroscedastic), Some(&late), "{search}");
     assert_eq!((fit.draws().info().warmup, fit.draws().n_draws()), (150, 100));
     // Numbers that are asked for stay.
@@ -279,7 +279,7 @@ fn a_response_that_differs_in_one_fold_alone_gets_the_linear_model() {
     let fit = short(Fit::regression("y")).fit(&data).unwrap();
     let search = fit.search().unwrap();
     assert_eq!((search.chosen, search.rows), (Candidate::Linear, 0));
-    assert!(matches!(search.of(Candidate::Network), Some(Outcome::Failed(_))), "{search}");
+    assert!(matches!(search.of(Candidate::Network), Some(Trial::Failed(_))), "{search}");
 }
 
 #[test]

@@ -419,7 +419,7 @@ impl Config {
         }
     }
 
-    /// Chooses the task, if it is left to the table, and the noise; says of the task why.
+    /// Chooses the task, if it is left to the table, and the noise of a model that is given; says of the task why.
     pub fn settle(&mut self, table: &Description) -> Result<Option<String>, Failure> {
         let (task, why) = match self.table.task.and_then(|Chosen(asked)| asked.task()) {
             None if self.table.classes.is_some() => {
@@ -462,6 +462,9 @@ impl Config {
             }
         }
         self.table.task = Some(Chosen(Asked::Task(task)));
+        if !self.is_open() && self.model.model.is_none() {
+            self.model.noise = self.model.noise.or(Noise::default_of(task).map(Chosen));
+        }
         Ok(why)
     }
 
@@ -764,12 +767,15 @@ mod tests {
     #[test]
     fn defaults_are_those_of_the_library() {
         let table = described("x,y\n1,2\n");
-        for (task, plain) in [
-            (Task::Regression, Fit::regression(["y"]).noise(Noise::Gaussian)),
-            (Task::Counts, Fit::counts(["y"]).noise(Noise::NegativeBinomial)),
-            (Task::Classification, Fit::classification(["y"])),
+        let given = |recipe: Recipe| recipe.hidden(&[3]);
+        for (task, hidden, plain) in [
+            (Task::Regression, None, Fit::regression(["y"])),
+            (Task::Regression, Some(3), given(Fit::regression(["y"]).noise(Noise::Gaussian))),
+            (Task::Counts, Some(3), given(Fit::counts(["y"]).noise(Noise::NegativeBinomial))),
+            (Task::Classification, Some(3), given(Fit::classification(["y"]))),
         ] {
             let mut config = Config::default().over(None).unwrap();
+            config.model.hidden = hidden.map(|units| vec![units]);
             config.table.target = Some(vec!["y".into()]);
             config.table.task = Some(Chosen(Asked::Task(task)));
             config.settle(&table).unwrap();

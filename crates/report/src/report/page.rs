@@ -3,6 +3,7 @@
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Dataset, Lines, Response};
 use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, Outcome, SummaryRow};
+use bnn_mcmc::fit::{Search, Trial, Tried};
 use bnn_mcmc::predict::Loo;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -10,7 +11,7 @@ use super::scores::Weights;
 use super::words::{Trust, advice, heading, marked_up};
 use super::{Findings, figures, scores};
 use crate::figure::{Figure, css, number};
-use bnn_mcmc::message::{Plain, duration};
+use bnn_mcmc::message::{Choice, Plain, duration};
 
 const STYLE: &str = include_str!("style.css");
 /// The most rows of a table that stand open.
@@ -277,8 +278,34 @@ fn score_table(findings: &Findings) -> Markup {
                 Err(error) => (missing("Leave-one-out", error)),
             } }
             }
+            @if let Some(search) = findings.fit.search() { (choice(search)) }
         },
     )
+}
+
+/// How the model was chosen.
+fn choice(search: &Search) -> Markup {
+    let said = search.in_words();
+    let rows = search.tried.iter().map(|Tried { candidate, outcome }| {
+        let name = candidate.name().replace('_', " ");
+        match outcome {
+            Trial::Scored { log_density, .. } if *candidate == search.chosen => {
+                [name, format!("{log_density:.3}"), "chosen".into()]
+            }
+            Trial::Scored { log_density, difference, se_difference } => [
+                name,
+                format!("{log_density:.3}"),
+                format!("{difference:+.3} ± {se_difference:.3}"),
+            ],
+            Trial::Failed(why) => [name, "–".into(), why.clone()],
+        }
+    });
+    html! {
+        h3 { "The choice of the model" }
+        @for sentence in &said { p { (capitalised(sentence)) "." } }
+        (table("Log density of a row that the candidate has not seen",
+            &["Candidate", "Nats a row", "Less the chosen one, standard error"], rows.collect()))
+    }
 }
 
 /// The rows for which leave-one-out cannot be trusted, by their names in the table.
