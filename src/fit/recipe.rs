@@ -78,13 +78,20 @@ const MEMBER_WARMUP: usize = 100;
 pub(super) const MEMBER_PATH: f64 = 7.0;
 /// The most units of the last hidden layer whose weights are integrated out unless they are asked for.
 const MOST_UNITS: usize = 500;
-/// The time of a fit whose model the data choose, the share of it that the search may take, and the share of what is left
-/// that a forecast may take.
+/// The time of a fit whose model the data choose, and the share of it that the search may take.
 const WITHIN: Duration = Duration::from_secs(600);
 const SEARCH: f64 = 0.4;
-const SAFE: f64 = 2.0 / 3.0;
-/// The iterations of warm-up and the draws among which the time decides.
-const LEVELS: [(usize, usize); 5] = [(1000, 1000), (500, 500), (300, 300), (200, 200), (150, 100)];
+/// The iterations of warm-up and the draws among which the time decides, each with the share of the time that is left
+/// which its forecast may take: small tables get more draws as long as it costs little.
+const LEVELS: [(usize, usize, f64); 7] = [
+    (2000, 4000, 0.1),
+    (1000, 2000, 0.1),
+    (1000, 1000, 0.67),
+    (500, 500, 0.67),
+    (300, 300, 0.67),
+    (200, 200, 0.67),
+    (150, 100, 0.67),
+];
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
 
@@ -125,7 +132,7 @@ pub(super) struct ColumnsOf {
 /// | [`transform`](Self::transform) | [`Transform::None`] |
 /// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`] where rows have no weights, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
-/// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000; of [`Method::Ensemble`] 8, 4,100 and 60 |
+/// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000; of [`Method::Ensemble`] 8, 4,100 and 60; where the data choose the model, [by the time](Self::within) |
 /// | [`within`](Self::within) | 10 minutes where the data choose the model, else no limit |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
@@ -262,11 +269,17 @@ impl Recipe {
 
     /// The time that a fit may take, the [search](super::Search) of a model included, as far as it can be foreseen: what
     /// gives way are iterations of warm-up and draws that were not asked for. Chains on all rows are forecast by
-    /// the pace of the chosen model's chains on the folds; the largest of 1,000 and 1,000, 500 and 500, 300
-    /// and 300, 200 and 200, 150 and 100 iterations of warm-up and draws is taken whose forecast is at most two thirds
-    /// of what is left. The choice is written down with the fit, and a run that goes on in its folder does not look at
-    /// the clock again. Without this call 10 minutes where a model is chosen. Where the model was given, nothing
-    /// depends on the time. A candidate that has not predicted all rows after two fifths of the time is out.
+    /// the pace of the chosen model's chains on the folds. Of the levels
+    ///
+    /// | warm-up and draws of each chain | the forecast is at most |
+    /// | --- | --- |
+    /// | 2,000 and 4,000; 1,000 and 2,000 | 0.1 of the time that is left |
+    /// | 1,000 and 1,000; 500 and 500; 300 and 300; 200 and 200; 150 and 100 | 0.67 of it |
+    ///
+    /// the first one is taken that holds, or the last one. It is written down with the fit, and a run that goes on in
+    /// its folder does not look at the clock again. A candidate that has not predicted all rows after two fifths of the time
+    /// is out. Without this call 10 minutes where a model is chosen. Where the model was given, nothing
+    /// depends on the time.
     pub fn within(self, time: Duration) -> Self {
         Self { within: Some(time), ..self }
     }
@@ -709,15 +722,15 @@ impl Recipe {
     fn sized(self, start: Instant, pace: Pace) -> Self {
         let Sizes { chains, warmup, draws } = self.sizes();
         let limit = self.within.unwrap_or(WITHIN).as_secs_f64();
-        let left = SAFE * (limit - start.elapsed().as_secs_f64());
-        let all = LEVELS.map(|(most_warmup, most_draws)| Sizes {
-            chains,
-            warmup: self.warmup.unwrap_or(warmup.min(most_warmup)),
-            draws: self.draws.unwrap_or(draws.min(most_draws)),
-        });
+        let left = limit - start.elapsed().as_secs_f64();
         let seconds = |sizes: Sizes| pace.seconds(sizes, self.workers());
-        let fits = all.into_iter().find(|sizes| seconds(*sizes) <= left);
-        let taken = fits.unwrap_or(all[LEVELS.len() - 1]);
+        let of = |(warmup, draws, _): (usize, usize, f64)| Sizes {
+            chains,
+            warmup: self.warmup.unwrap_or(warmup),
+            draws: self.draws.unwrap_or(draws),
+        };
+        let fits = LEVELS.into_iter().find(|level| seconds(of(*level)) <= level.2 * left);
+        let taken = of(fits.unwrap_or(LEVELS[LEVELS.len() - 1]));
         let mut said = format!(
             "time        about {} for {} of {} + {} iterations",
             duration(seconds(taken)),

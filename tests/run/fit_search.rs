@@ -144,7 +144,7 @@ fn a_run_goes_on_with_the_model_of_its_folder_and_does_not_look_at_the_clock_aga
     let path = folder.path().join("run");
     let recipe = || Fit::regression("y").chains(2).draws(20).seed(5);
     let whole = recipe().fit(&data).unwrap();
-    assert_eq!(whole.draws().info().warmup, 1000);
+    assert_eq!(whole.draws().info().warmup, 2000);
 
     // The run is ended while it samples, where `fit.json` has the model and the numbers of iterations.
     let (stop, at) = (StopHandle::new(), path.join("fit.json"));

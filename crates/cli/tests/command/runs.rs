@@ -134,6 +134,55 @@ fn a_transform_is_written_and_said() {
     assert!(place.read("r/report.html").contains("Box-Cox with lambda = 0"));
 }
 
+#[test]
+fn the_data_choose_a_model_unless_one_is_given() {
+    let place = Place::new();
+    let row = |i: usize| {
+        let x = i as f64 / 10.0;
+        format!("{x},{},{}\n", i % 7, (2.0 * x).sin() + 0.01 * (i * 7 % 11) as f64)
+    };
+    place.write("t.csv", &("x,z,y\n".to_string() + &(0..60).map(row).collect::<String>()));
+    let flags = "--target y --chains 2 --warmup 30 --draws 20 --seed 1";
+    let fitted = place.run(&format!("fit t.csv --out r {flags}"));
+    for said in [
+        "model       chosen by the data among linear, linear transformed, network,",
+        "  chosen\n",
+        "time        about ",
+    ] {
+        assert!(fitted.err.contains(said), "{said}: {}", fitted.err);
+    }
+    assert!(
+        fitted.out.contains("held out  log density of a row that it has not seen "),
+        "{}",
+        fitted.out
+    );
+    let text = place.read("r/config.toml");
+    for line in ["hidden = [20]", "skip = true", "weights = \"scales\"", "method = \"collapsed\""] {
+        assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+    }
+    let search = &json(&place.read("r/fit.json"))["recipe"]["search"];
+    assert_eq!((&search["rows"], search["tried"].as_array().map(Vec::len)), (&60.into(), Some(5)));
+    place.run("report r").well();
+    assert!(place.read("r/report.html").contains("The choice of the model"));
+
+    // The settings that were written make the same draws without a search; so does the same command.
+    place.run("fit --config r/config.toml --out s --quiet").well();
+    let mut differing = place.differing("r", "s");
+    differing.retain(|name| !TIMED.contains(&&name[..]));
+    assert_eq!(differing, ["fit.json", "report.html"]);
+    let again = place.run(&format!("fit t.csv --out r {flags}"));
+    assert!(!again.err.contains("  chosen\n") && again.out.contains("held out  "), "{again:?}");
+
+    place.run(&format!("fit t.csv --out n --model linear-transformed --quiet {flags}")).well();
+    assert!(place.read("n/config.toml").contains("transform = \"yeo-johnson\""));
+    for wrong in ["--model network-hurdle", "--minutes -1"] {
+        said!(format!(
+            "{wrong}: {}",
+            place.run(&format!("fit t.csv --out w {wrong} {flags} --quiet")).error(1)
+        ));
+    }
+}
+
 /// A run that is long enough to be ended midway.
 const LONG: &str = "fit iris.csv --target species --out r --quiet --hidden 4 --chains 2 --warmup 200 --draws 1500 \
                     --checkpoint-every 50draws";

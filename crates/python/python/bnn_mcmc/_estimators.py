@@ -294,11 +294,12 @@ class BnnRegressor(_Numbers):
         0.95 or 0.99 help where the verdict says that a few transitions diverged.
     chains, warmup, draws : int, default=None
         The number of chains; iterations of warm-up, and draws, of each of them. None is 4, 1000 and
-        1000, or fewer iterations by `minutes`; of an ensemble 8, 4100 and 60, and all but the last
-        100 iterations of its warm-up (at most half) are steps of the optimisation.
+        1000; where the data choose the model, 150 to 2000 iterations and 100 to 4000 draws by
+        `minutes`; of an ensemble 8, 4100 and 60, and all but the last 100 iterations of its
+        warm-up (at most half) are steps of the optimisation.
     minutes : float, default=None
         The minutes that the choice of a model and the run may take, as far as it can be foreseen:
-        `warmup` and `draws` that are not given become smaller if need be, 150 and 100 at the least.
+        `warmup` and `draws` that are not given are as many as the time allows.
         None is 10. The numbers of iterations then depend on the speed of the machine: give `warmup`
         and `draws` where the same call is to have the same draws. Where the model is given, nothing
         depends on the time.
