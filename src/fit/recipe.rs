@@ -30,7 +30,7 @@ use crate::likelihood::{
     NOT_AT_ENDS, NOT_AT_ZERO, NegativeBinomial, Ordinal, Poisson, SHARES, StudentTNoise, TIMES,
     TimeFamily, ZeroInflated, is_share,
 };
-use crate::message::{Advice, Choice, Setting, count, duration, number};
+use crate::message::{Advice, Setting, count, duration, listed, number};
 use crate::model::{Activation, LogSd, Mlp, Model, NonCentred, Offset, Skip};
 use crate::optimise::Adam;
 use crate::portable::{ln, ln_1p};
@@ -662,9 +662,10 @@ impl Recipe {
         if let Some(model) = self.model {
             let known = self.candidates(columns);
             if !known.contains(&model) {
-                let known = known.iter().map(|model| model.name().into()).collect();
-                let what = format!("model of {} with these settings", self.task);
-                return Err(Error::UnknownName { what, name: model.name().into(), known });
+                let known = known.iter().map(|model| model.in_words()).collect();
+                let allowed =
+                    format!("one of {} for {} with these settings", listed(known), self.task);
+                return Err(Error::argument("model", model.in_words(), allowed).of(Setting::Model));
             }
             return Ok(model.of(&self, columns));
         }

@@ -240,8 +240,8 @@ fn every_task_has_candidates_and_other_names_are_refused() {
     let other = Fit::counts("y").model(Candidate::NetworkTransformed).fit(&counts);
     assert_eq!(
         other.unwrap_err().to_string(),
-        "there is no model of counts with these settings named `network_transformed`; there are: `linear`, \
-         `linear_hurdle`, `network`, `network_hurdle`"
+        "`model` is network transformed, but must be one of linear, linear hurdle, network and network hurdle for counts \
+         with these settings"
     );
     let job = Fit::counts("y").chains(4).only_chains(0..1).fit(&counts);
     assert_eq!(
