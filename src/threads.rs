@@ -50,7 +50,7 @@ fn refused(n: usize, error: &io::Error) -> Error {
 }
 
 /// The number of threads that rayon's global pool is to have.
-pub(crate) fn wanted() -> usize {
+fn wanted() -> usize {
     let set = std::env::var("RAYON_NUM_THREADS").ok().and_then(|n| n.parse().ok());
     let all = || thread::available_parallelism().map_or(1, Into::into);
     set.filter(|n| *n > 0).unwrap_or_else(all)

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
 use crate::data::Task;
-use crate::message::Choice;
 
 /// The distribution of responses around the predictions of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,11 +132,6 @@ impl Candidate {
     pub fn is_linear(self) -> bool {
         use Candidate::{Linear, LinearHurdle, LinearTransformed, LinearWeibull};
         matches!(self, Linear | LinearTransformed | LinearHurdle | LinearWeibull)
-    }
-
-    /// The name in words.
-    pub(super) fn in_words(self) -> String {
-        self.name().replace('_', " ")
     }
 }
 

@@ -646,7 +646,7 @@ impl Fit {
     ///
     /// ```no_run
     /// use bnn_mcmc::fit::Fit;
-    /// let recipe = Fit::regression("strength").chains(4).seed(1).in_folder("run");
+    /// let recipe = Fit::regression("strength").hidden(&[100]).chains(4).seed(1).in_folder("run");
     /// // Job number 2, say, of an array of four:
     /// recipe.only_chains(2..3).read_csv("concrete.csv")?;
     /// // When all are done:

@@ -1,6 +1,6 @@
 //! The recipe of a fit: its settings.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::choices::{Candidate, Method, Noise, WeightPrior};
 use super::ensemble::{Held, Member};
-use super::saved::{Read, read};
+use super::folder::{CHECKPOINT, LOCK, check_entries};
+use super::saved::{DATA, FIT, Read, problem, read};
 use super::search::{Pace, Search};
 use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, imputed, run};
 use crate::Error;
@@ -216,6 +217,9 @@ pub struct Recipe {
     /// Whether the rows have weights.
     #[serde(skip)]
     is_weighted: bool,
+    /// Whether there are so many groups that their intercepts are not integrated out.
+    #[serde(skip)]
+    has_many_groups: bool,
 }
 
 impl Recipe {
@@ -248,6 +252,7 @@ impl Recipe {
             stop: StopHandle::new(),
             progress: false,
             is_weighted: false,
+            has_many_groups: false,
         }
     }
 
@@ -278,8 +283,8 @@ impl Recipe {
     ///
     /// the first one is taken that holds, or the last one. It is written down with the fit, and a run that goes on in
     /// its folder does not look at the clock again. A candidate that has not predicted all rows after two fifths of the time
-    /// is out. Without this call 10 minutes where a model is chosen. Where the model was given, nothing
-    /// depends on the time.
+    /// is out. Without this call 10 minutes where a model is chosen and warm-up or draws are not given. Where the model was
+    /// given, nothing depends on the time. Completed tables of an [imputation](super::Imputed) share it.
     pub fn within(self, time: Duration) -> Self {
         Self { within: Some(time), ..self }
     }
@@ -323,7 +328,8 @@ impl Recipe {
         Self { noise: Some(noise), ..self }
     }
 
-    /// The transform of a real response, before it is standardised: see
+    /// The transform of a real response, before it is standardised ([`Transform::None`] leaves it open, where the data
+    /// choose the model): see
     /// [`PowerTransform`](crate::data::PowerTransform) for its equations, and how its parameter is learnt from the
     /// training rows. Everything that is said of the response stays in its own units: predictions,
     /// scores, and log densities, so that fits with and without a transform [compare](crate::predict::Loo::compare).
@@ -522,7 +528,7 @@ impl Recipe {
     }
 
     /// Runs only these of the [chains](Self::chains), as one job of several that share the fit:
-    /// `2..3` is chain 2. They make the draws that they make in the whole run. [In a
+    /// `2..3` is chain 2. They make the draws that they make in the whole run. The model must be given. [In a
     /// folder](Self::in_folder) all jobs may have the same one: each has a folder of its own there,
     /// called `chains-2..3`, and [`Fit::merge`] puts the parts together.
     pub fn only_chains(self, chains: Range<usize>) -> Self {
@@ -534,7 +540,8 @@ impl Recipe {
         Self { every, ..self }
     }
 
-    /// The number of threads; no number depends on it. Without this call all threads of rayon's pool.
+    /// The number of threads. No number depends on it, but where [the time](Self::within) decides on the numbers of
+    /// iterations. Without this call all threads of rayon's pool.
     /// Where a limit on memory or threads leaves room for fewer, there are fewer.
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: Some(threads), ..self }
@@ -616,28 +623,23 @@ impl Recipe {
     }
 
     pub(super) fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
+        let chosen = self.clone().for_rows(data)?;
+        let complete = match chosen.imputed {
+            None => Cow::Borrowed(data),
+            Some(table) => Cow::Owned(imputed::complete(&chosen, table, data, &origin)?),
+        };
         // Written down with the fit: the choice here stays, whatever a later version chooses.
-        let chosen = self.clone().for_rows(data)?.settled(data, &origin)?;
+        let chosen = chosen.settled(&complete, &origin)?;
         let (layers, prior) = (chosen.layers().to_vec(), chosen.prior());
         let mut chosen = chosen.hidden(&layers).weights(prior);
         chosen.skip.get_or_insert(false);
         chosen.noise = chosen.noise.or(Noise::default_of(chosen.task));
-        let groups: usize = chosen.columns_of(data)?.groupings.iter().map(|(_, g)| g.len()).sum();
-        let method = match chosen.chosen_method(data.response().width()) {
-            Method::Collapsed if self.method.is_none() && groups > MOST_UNITS => Method::Nuts,
-            method => method,
-        };
+        let method = chosen.chosen_method(data.response().width());
         let chosen = chosen.method(method);
         let Sizes { chains, warmup, draws } = chosen.sizes();
         let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
         chosen.check_ensemble()?;
-        let parts = match chosen.imputed {
-            None => Parts::new(chosen, data, origin)?,
-            Some(table) => {
-                let complete = imputed::complete(&chosen, table, data, &origin)?;
-                Parts::new(chosen, &complete, origin)?
-            }
-        };
+        let parts = Parts::new(chosen, &complete, origin)?;
         if let Some(names) = data.response().class_names().filter(|_| self.is_ordinal()) {
             self.report(&format!("classes in order: {}", names.join(" < ")));
         }
@@ -660,12 +662,12 @@ impl Recipe {
     fn settled(self, data: &Dataset, origin: &Origin) -> Result<Self, Error> {
         let columns = data.response().width();
         if let Some(model) = self.model {
-            let known = self.candidates(columns);
+            let open = Self { noise: None, transform: Transform::None, ..self.clone() };
+            let known = open.candidates(columns);
             if !known.contains(&model) {
-                let known = known.iter().map(|model| model.in_words()).collect();
-                let allowed =
-                    format!("one of {} for {} with these settings", listed(known), self.task);
-                return Err(Error::argument("model", model.in_words(), allowed).of(Setting::Model));
+                let known = known.iter().map(ToString::to_string).collect();
+                let allowed = format!("one of {} for such {}", listed(known), self.task);
+                return Err(Error::argument("model", model, allowed).of(Setting::Model));
             }
             return Ok(model.of(&self, columns));
         }
@@ -674,7 +676,11 @@ impl Recipe {
         }
         //~ model-of-folder
         if let Some(there) = self.in_its_folder()? {
-            return Ok(self.with_model_of(&there));
+            self.report("model       that of the fit in the folder");
+            return Ok(match there.task == self.task {
+                true => self.with_model_of(&there),
+                false => self, // the difference is named
+            });
         }
         if self.only_chains.is_some() {
             let error = Error::argument(
@@ -685,8 +691,11 @@ impl Recipe {
             return Err(error.of(Setting::Model).advise([Advice::NameModel]));
         }
         let start = Instant::now();
-        let limit = self.within.unwrap_or(WITHIN);
-        let (chosen, pace) = self.search(data, origin, start.checked_add(limit.mul_f64(SEARCH)))?;
+        // Nothing depends on the time where neither it nor a number of iterations is left open.
+        let is_open = self.warmup.is_none() || self.draws.is_none();
+        let limit = self.within.or(is_open.then_some(WITHIN));
+        let deadline = limit.and_then(|limit| start.checked_add(limit.mul_f64(SEARCH)));
+        let (chosen, pace) = self.search(data, origin, deadline)?;
         let chosen = chosen.sized(start, pace);
         chosen.report(&chosen.to_string());
         Ok(chosen)
@@ -697,7 +706,17 @@ impl Recipe {
         let Some(folder) = &self.folder else { return Ok(None) };
         match read(folder)? {
             Read::Saved(there) => there.recipe(folder).map(Some),
-            Read::Damaged(_) | Read::Nothing => Ok(None),
+            // The model is not known, and another search need not come to it.
+            Read::Damaged(error) => Err(error.advise([Advice::NameModel])),
+            Read::Nothing if folder.join(CHECKPOINT).exists() => {
+                let lost = problem(&folder.join(FIT), "it is not there");
+                Err(lost.advise([Advice::NameModel]))
+            }
+            Read::Nothing if folder.exists() => {
+                check_entries(folder, &[LOCK, DATA])?;
+                Ok(None)
+            }
+            Read::Nothing => Ok(None),
         }
     }
 
@@ -709,8 +728,8 @@ impl Recipe {
             hidden: other.hidden,
             skip: other.skip,
             weights: other.weights,
-            noise: other.noise,
-            transform: other.transform,
+            noise: self.noise.or(other.noise),
+            transform: if self.transform.is_none() { other.transform } else { self.transform },
             method: other.method,
             search: other.search,
             warmup: self.warmup.or(other.warmup),
@@ -720,18 +739,23 @@ impl Recipe {
     }
 
     /// The recipe with as many iterations as there is time for, after a search that began at `start`.
-    fn sized(self, start: Instant, pace: Pace) -> Self {
+    fn sized(self, start: Instant, pace: Option<Pace>) -> Self {
         let Sizes { chains, warmup, draws } = self.sizes();
         let limit = self.within.unwrap_or(WITHIN).as_secs_f64();
         let left = limit - start.elapsed().as_secs_f64();
-        let seconds = |sizes: Sizes| pace.seconds(sizes, self.workers());
+        let tables = self.imputed.map_or(1, |table| table.of) as f64;
         let of = |(warmup, draws, _): (usize, usize, f64)| Sizes {
             chains,
             warmup: self.warmup.unwrap_or(warmup),
             draws: self.draws.unwrap_or(draws),
         };
+        let least = of(LEVELS[LEVELS.len() - 1]);
+        let Some(pace) = pace else {
+            return self.warmup(least.warmup).draws(least.draws);
+        };
+        let seconds = |sizes: Sizes| tables * pace.seconds(sizes, self.workers());
         let fits = LEVELS.into_iter().find(|level| seconds(of(*level)) <= level.2 * left);
-        let taken = of(fits.unwrap_or(LEVELS[LEVELS.len() - 1]));
+        let taken = fits.map_or(least, of);
         let mut said = format!(
             "time        about {} for {} of {} + {} iterations",
             duration(seconds(taken)),
@@ -763,7 +787,12 @@ impl Recipe {
                 let error = Error::argument("row weights", found, allowed).of(Setting::RowWeights);
                 Err(error.advise([Advice::in_rust("give them by `Dataset::with_weights`")]))
             }
-            _ => Ok(Self { is_weighted, ..self }),
+            _ => {
+                let columns = self.columns_of(data);
+                let groupings = columns.map_or(Vec::new(), |columns| columns.groupings);
+                let groups: usize = groupings.iter().map(|(_, groups)| groups.len()).sum();
+                Ok(Self { is_weighted, has_many_groups: groups > MOST_UNITS, ..self })
+            }
         }
     }
 
@@ -1285,7 +1314,7 @@ impl Recipe {
     pub(super) fn chosen_method(&self, columns: usize) -> Method {
         match self.method {
             Some(method) => method,
-            None if self.can_collapse(columns) => Method::Collapsed,
+            None if self.can_collapse(columns) && !self.has_many_groups => Method::Collapsed,
             None => Method::Nuts,
         }
     }

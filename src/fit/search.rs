@@ -15,8 +15,8 @@ use super::recipe::Sizes;
 use super::{Fit, Origin, Parts, Recipe};
 use crate::Error;
 use crate::data::{Dataset, Response, Split, Task, Transform};
-use crate::message::{count, listed};
-use crate::predict::sum_and_error;
+use crate::error::caught;
+use crate::message::{Choice, Plain, count, listed};
 use crate::rng::ChainRng;
 use crate::sampler::StopHandle;
 use crate::threads;
@@ -41,7 +41,7 @@ const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
 ///
 /// The training rows, at most 2,000 of them at random, are dealt to K = 5 folds; classes keep their shares. A candidate
 /// predicts the rows of a fold by one short chain on those of the other folds, 150 iterations of warm-up and
-/// 100 draws, with everything that is learnt from rows (means, medians, transforms) learnt anew. With q the draws on
+/// 100 draws, with means, standard deviations and the transform learnt anew. (Medians and labels are the table's.) With q the draws on
 /// the rows outside the fold k(i) of row i,
 ///
 /// ```text
@@ -125,7 +125,10 @@ impl Search {
                  {se_difference:.3} more, by cross-validation of {rows}",
                 -difference
             )),
-            _ => {}
+            (Some(Trial::Scored { log_density, .. }), _) => {
+                said.push(format!("log density of a row that it has not seen {log_density:.3}"));
+            }
+            _ => said.push("no candidate could be compared with another".into()),
         }
         if !self.coverage.is_empty() {
             let percent = |values: Vec<f64>, digits: usize| {
@@ -146,7 +149,7 @@ impl Search {
 impl fmt::Display for Search {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, Tried { candidate, outcome }) in self.tried.iter().enumerate() {
-            let (end, name) = (if i == 0 { "" } else { "\n" }, candidate.in_words());
+            let (end, name) = (if i == 0 { "" } else { "\n" }, candidate.name());
             match outcome {
                 Trial::Scored { log_density, .. } if *candidate == self.chosen => {
                     write!(f, "{end}{name:24} {log_density:>9.3}  chosen")?;
@@ -221,8 +224,9 @@ impl Candidate {
         own.hidden.get_or_insert(hidden);
         own.skip.get_or_insert(!self.is_linear());
         own.weights.get_or_insert(weights);
+        own.noise = own.noise.or(noise);
         if is_open {
-            (own.noise, own.transform) = (noise, transform);
+            own.transform = transform;
         }
         let method = match own.chosen_method(columns) {
             Method::Nuts if own.method.is_none() && !own.layers().is_empty() => Method::Mams,
@@ -275,14 +279,19 @@ impl Recipe {
         data: &Dataset,
         origin: &Origin,
         deadline: Option<Instant>,
-    ) -> Result<(Self, Pace), Error> {
+    ) -> Result<(Self, Option<Pace>), Error> {
         let columns = data.response().width();
         let candidates = self.candidates(columns);
         // What is wrong with the table, or with a setting, is said before time is spent.
-        drop(Parts::new(candidates[0].of(self, columns), data, origin.clone())?);
+        let stopped = StopHandle::new();
+        stopped.stop();
+        let first = candidates[0].of(self, columns).stop_handle(&stopped);
+        let parts = Parts::new(first, data, origin.clone())?;
+        drop(parts.recipe.sample(&parts, None)?);
+        drop(parts);
         let folds = self.folds(data)?;
         let rows: usize = folds.iter().map(|fold| fold.test.len()).sum();
-        let names: Vec<String> = candidates.iter().map(|c| c.in_words()).collect();
+        let names: Vec<String> = candidates.iter().map(|c| c.name().to_string()).collect();
         self.report(&format!(
             "model       chosen among {} by the log densities of {}, in {} folds",
             listed(names),
@@ -299,8 +308,11 @@ impl Recipe {
         recipe.search = Some(search);
         let of_fold = folds[0].train.len() as f64;
         let all = self.split(data)?.map_or(data.rows(), |split| split.train.len()) as f64;
-        let Pace { first, later } = pace;
-        Ok((recipe, Pace { first: first * all / of_fold, later: later * all / of_fold }))
+        let of_all = |Pace { first, later }| Pace {
+            first: first * all / of_fold,
+            later: later * all / of_fold,
+        };
+        Ok((recipe, pace.map(of_all)))
     }
 
     /// The predictions of all folds by each candidate.
@@ -334,13 +346,19 @@ impl Recipe {
                 let Some(recipe) = jobs.get(job).filter(|_| !stop.is_stopped()) else {
                     return Ok(());
                 };
-                let held = pool.install(|| recipe.predict_fold(data, &origin));
+                let held = pool
+                    .install(|| caught("a chain on a fold", || recipe.predict_fold(data, &origin)));
+                let held = held.and_then(|held| held);
                 *done[job].lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
             }
         };
         let workers = self.workers().min(jobs.len());
         thread::scope(|scope| {
-            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            let begun = (0..workers).map(|_| thread::Builder::new().spawn_scoped(scope, work));
+            let workers: Vec<_> = begun.map_while(Result::ok).collect();
+            if workers.is_empty() {
+                return work(); // by this thread, without a deadline
+            }
             while !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
                 if self.stop.is_stopped()
                     || deadline.is_some_and(|deadline| Instant::now() > deadline)
@@ -443,7 +461,7 @@ impl Recipe {
 
     /// The number of threads of a run.
     pub(super) fn workers(&self) -> usize {
-        self.threads.unwrap_or_else(threads::wanted)
+        self.threads.unwrap_or_else(rayon::current_num_threads)
     }
 }
 
@@ -453,13 +471,9 @@ fn decided(
     candidates: &[Candidate],
     held: &[Result<Held, Error>],
     weights: &[f64],
-) -> (Search, Pace) {
+) -> (Search, Option<Pace>) {
     let scored = || held.iter().enumerate().filter_map(|(i, held)| Some((i, held.as_ref().ok()?)));
-    let mean = |values: Vec<f64>| {
-        let total = if weights.is_empty() { values.len() as f64 } else { weights.iter().sum() };
-        let (sum, error) = sum_and_error(weights, values.into_iter());
-        (sum / total, error / total)
-    };
+    let mean = |values: Vec<f64>| mean_and_error(&values, weights);
     let log_density = |held: &Held| mean(held.log_densities.clone()).0;
     let less = |own: &Held, other: &Held| {
         let pairs = own.log_densities.iter().zip(&other.log_densities);
@@ -478,13 +492,13 @@ fn decided(
             Trial::Scored { log_density: log_density(held), difference, se_difference }
         }
         (Ok(_), None) => Trial::Failed("there is none to compare it with".into()),
-        (Err(error), _) => Trial::Failed(error.to_string()),
+        (Err(error), _) => Trial::Failed(error.in_words(&Plain)),
     };
     let tried = candidates.iter().zip(held);
     let tried =
         tried.map(|(candidate, held)| Tried { candidate: *candidate, outcome: outcome(held) });
-    let (place, pit, pace) = chosen
-        .map_or((0, &[][..], Pace::default()), |(place, held)| (place, &held.pit[..], held.pace));
+    let (place, pit, pace) =
+        chosen.map_or((0, &[][..], None), |(place, held)| (place, &held.pit[..], Some(held.pace)));
     let rows = chosen.map_or(0, |(_, held)| held.log_densities.len());
     let search = Search {
         chosen: candidates[place],
@@ -493,6 +507,19 @@ fn decided(
         coverage: coverage(pit, rows, weights),
     };
     (search, pace)
+}
+
+/// The mean of values of rows, by their weights if there are any, and its standard error. Rows whose weights sum to less
+/// than their number count as many as they are.
+fn mean_and_error(values: &[f64], weights: &[f64]) -> (f64, f64) {
+    let w = |row: usize| weights.get(row).copied().unwrap_or(1.0);
+    let total: f64 = (0..values.len()).map(w).sum();
+    let counted = (0..values.len()).filter(|row| w(*row) > 0.0).count() as f64;
+    let n = total.max(counted).max(2.0);
+    let sum: f64 = values.iter().enumerate().map(|(row, value)| w(row) * value).sum();
+    let mean = sum / total;
+    let squares = values.iter().enumerate().map(|(row, value)| w(row) * (value - mean).powi(2));
+    (mean, (squares.sum::<f64>() / total / (n - 1.0)).sqrt())
 }
 
 /// Of each level, the share of rows within the central interval.
@@ -566,6 +593,18 @@ mod tests {
         assert_eq!(shares, [(0.5, 0.5), (0.9, 0.75), (0.95, 0.75)]);
     }
 
+    /// Shares of a whole make standard errors, too: those of as many rows.
+    #[test]
+    fn weights_that_sum_to_one_are_weights() {
+        let values = [1.0, 2.0, 3.0, 4.0];
+        let (mean, error) = mean_and_error(&values, &[]);
+        assert_eq!(mean, 2.5);
+        assert!((error - (5.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
+        assert_eq!(mean_and_error(&values, &[0.25; 4]), (mean, error));
+        let (mean, error) = mean_and_error(&values, &[1.0, 0.0, 0.0, 0.0]);
+        assert_eq!((mean, error), (1.0, 0.0));
+    }
+
     #[test]
     fn what_failed_is_not_chosen_and_where_all_fail_the_first_is() {
         let failed = || Err(Error::Stopped { before: PREDICTED.into() });
@@ -573,10 +612,10 @@ mod tests {
         assert_eq!(search.chosen, Candidate::Network);
         let lines = search.to_string();
         assert!(lines.contains("-  ended before it had predicted all rows"), "{lines}");
-        assert!(search.in_words().is_empty(), "there is nothing to compare it with");
+        assert_eq!(search.in_words(), ["log density of a row that it has not seen -1.500"]);
         let (search, pace) = decided(&THREE, &[failed(), failed(), failed()], &[]);
         assert_eq!((search.chosen, search.rows), (Candidate::Linear, 0));
-        assert_eq!(pace.seconds(Sizes { chains: 4, warmup: 1000, draws: 1000 }, 2), 0.0);
+        assert!(pace.is_none());
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl fmt::Display for Recipe {
         line("response", format!("{response}, {kind}"))?;
         if self.is_open() {
             self.validation_in_words(&mut line)?;
-            let candidates = self.candidates(columns).iter().map(|c| c.in_words()).collect();
+            let candidates = self.candidates(columns).iter().map(ToString::to_string).collect();
             let text = format!(
                 "chosen by the data among {}: the simplest one that predicts rows which it has not seen within a standard \
                  error of the best",

@@ -80,7 +80,6 @@ mod zarr;
 pub use calibration::{Bins, Pit, Reliability, ReliabilityBin};
 pub use classification::ConfusionMatrix;
 pub use held_out::HeldOut;
-pub(crate) use loo::sum_and_error;
 pub use loo::{ComparedModel, Loo, LooComparison, LooRow};
 pub use predictions::Predictions;
 pub(crate) use regression::moments;

@@ -142,7 +142,7 @@ fn a_run_goes_on_with_the_model_of_its_folder_and_does_not_look_at_the_clock_aga
     let data = rows(60, |x| (2.0 * x).sin());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run");
-    let recipe = || Fit::regression("y").chains(2).draws(20).seed(5);
+    let recipe = || Fit::regression("y").chains(2).draws(20).seed(5).within(Duration::MAX);
     let whole = recipe().fit(&data).unwrap();
     assert_eq!(whole.draws().info().warmup, 2000);
 
@@ -167,10 +167,20 @@ fn a_run_goes_on_with_the_model_of_its_folder_and_does_not_look_at_the_clock_aga
 
     // The same settings, said by hand, are the same fit; others are not.
     let chosen = whole.search().unwrap().chosen;
-    let same = recipe().model(chosen).in_folder(&path).fit(&data).unwrap();
+    let same = recipe().model(chosen).warmup(2000).in_folder(&path).fit(&data).unwrap();
     assert_eq!(same.draws().values(), whole.draws().values());
     refused!(recipe().hidden(&[7]).in_folder(&path).fit(&data), OtherFit {});
     refused!(recipe().seed(6).in_folder(&path).fit(&data), OtherFit {});
+    refused!(recipe().noise(Noise::Gaussian).in_folder(&path).fit(&data), OtherFit {});
+    let counts = Dataset::counts(data.x().clone(), Array2::ones((60, 1))).unwrap();
+    refused!(Fit::counts("y").in_folder(&path).fit(&counts), OtherFit {});
+    // Without its file nobody knows the model.
+    std::fs::write(path.join("fit.json"), "{").unwrap();
+    refused!(recipe().in_folder(&path).fit(&data), Table {});
+    std::fs::remove_file(path.join("fit.json")).unwrap();
+    refused!(recipe().in_folder(&path).fit(&data), Table {});
+    let rebuilt = recipe().model(chosen).warmup(2000).in_folder(&path).fit(&data).unwrap();
+    assert_eq!(rebuilt.draws().values(), whole.draws().values());
 }
 
 #[test]
@@ -186,6 +196,22 @@ fn without_time_the_linear_model_runs_for_a_moment() {
     // Numbers that are asked for stay.
     let fit = recipe.warmup(30).draws(7).within(Duration::ZERO).fit(&data).unwrap();
     assert_eq!((fit.draws().info().warmup, fit.draws().n_draws()), (30, 7));
+}
+
+#[test]
+fn settings_are_checked_before_a_search() {
+    let data = rows(60, |x| x);
+    for (recipe, name) in [
+        (Fit::regression("y").chains(0), "chains"),
+        (Fit::regression("y").threads(0), "threads"),
+        (Fit::regression("y").validation(2.0), "validation"),
+    ] {
+        let error = recipe.within(Duration::ZERO).fit(&data).unwrap_err();
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("letter.txt"), "").unwrap();
+    refused!(Fit::regression("y").in_folder(folder.path()).fit(&data), Table {});
 }
 
 #[test]
@@ -240,8 +266,8 @@ fn every_task_has_candidates_and_other_names_are_refused() {
     let other = Fit::counts("y").model(Candidate::NetworkTransformed).fit(&counts);
     assert_eq!(
         other.unwrap_err().to_string(),
-        "`model` is network transformed, but must be one of linear, linear hurdle, network and network hurdle for counts \
-         with these settings"
+        "`model` is network_transformed, but must be one of linear, linear_hurdle, network and network_hurdle for such \
+         counts"
     );
     let job = Fit::counts("y").chains(4).only_chains(0..1).fit(&counts);
     assert_eq!(
@@ -276,9 +302,12 @@ fn a_response_that_differs_in_one_fold_alone_gets_the_linear_model() {
     let mut y = Array2::zeros((60, 1));
     y[[7, 0]] = 1.0;
     let data = Dataset::regression(data.x().clone(), y).unwrap();
-    let fit = short(Fit::regression("y")).fit(&data).unwrap();
+    let fit = Fit::regression("y").chains(1).seed(5).fit(&data).unwrap();
     let search = fit.search().unwrap();
     assert_eq!((search.chosen, search.rows), (Candidate::Linear, 0));
+    assert_eq!(search.in_words(), ["no candidate could be compared with another"]);
+    // Its time cannot be foreseen.
+    assert_eq!((fit.draws().info().warmup, fit.draws().n_draws()), (150, 100));
     assert!(matches!(search.of(Candidate::Network), Some(Trial::Failed(_))), "{search}");
 }
 

@@ -170,7 +170,8 @@ pub struct ModelSettings {
 #[command(next_help_heading = "Sampler")]
 #[serde(deny_unknown_fields, default)]
 pub struct SamplerSettings {
-    /// The method [default: collapsed where it can be used at a reasonable cost, else nuts]. An
+    /// The method [default: collapsed where it can be used at a reasonable cost, else nuts, of networks that
+    /// the data choose mams]. An
     /// ensemble is not the posterior: its chains are members, each optimised from a start of its own and
     /// then sampled for a short while
     #[arg(long)]
@@ -180,7 +181,7 @@ pub struct SamplerSettings {
     pub chains: Option<usize>,
     /// The acceptance probability that warm-up adapts the step size to, between 0 and 1. A larger
     /// value makes smaller steps, which help against divergent transitions [default: 0.9 for the
-    /// methods collapsed and ensemble, else 0.8]
+    /// methods collapsed, mams and ensemble, else 0.8]
     #[arg(long, value_name = "PROBABILITY", allow_hyphen_values = true)]
     pub target_accept: Option<f64>,
     /// Iterations of warm-up of each chain; of an ensemble, all but the last 100 (at most half) are steps
@@ -192,10 +193,12 @@ pub struct SamplerSettings {
     /// the model]
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub draws: Option<usize>,
-    /// The seed of all random numbers: equal settings and seeds give equal draws [default: 0]
+    /// The seed of all random numbers: equal settings and seeds give equal draws (of iterations that the time decides on,
+    /// the settings are those in the folder's config.toml) [default: 0]
     #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_hyphen_values = true)]
     pub seed: Option<u64>,
-    /// The number of threads, 0 for all that there are. No result depends on it [default: 0]
+    /// The number of threads, 0 for all that there are. No result depends on it, but numbers of iterations that the time
+    /// decides on [default: 0]
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub threads: Option<usize>,
     /// The minutes that the choice of a model and the run may take, as far as it can be foreseen: numbers of iterations
@@ -530,7 +533,7 @@ impl Config {
         } = &self.sampler;
         if let Some(minutes) = *minutes {
             let time = Duration::try_from_secs_f64(60.0 * minutes).map_err(|_| {
-                Failure::error(format!("`--minutes` is {minutes}, but must be a number from 0 on"))
+                Failure::usage(format!("`--minutes` is {minutes}, but must be a number from 0 on"))
             })?;
             recipe = recipe.within(time);
         }

@@ -13,7 +13,7 @@ use crate::config::{Config, FILE, whole};
 use crate::output::{self, count};
 use crate::{Ended, Failure, check, diagnose, file, imputed, signals, words};
 
-/// Fits a network to a table, in a folder of its own
+/// Fits a model to a table, in a folder of its own
 ///
 /// The folder then holds the draws, a description of the fit, the rows, the verdict, and all
 /// settings (config.toml). A run that was killed, or ended by Ctrl-C or a batch system, goes on
@@ -31,8 +31,8 @@ pub struct FitArgs {
     #[arg(long, short, value_name = "FOLDER", help_heading = "Run")]
     out: PathBuf,
     /// The number of chains of the run, as `--chains 4` [default: 4, of an ensemble 8]; or the chains that this job
-    /// runs, as `--chains 2..4 --of 8`: chains 2 and 3 of eight. Chains are counted from 0, and the
-    /// end is left out
+    /// runs, as `--chains 2..4 --of 8 --model network`: chains 2 and 3 of eight, of a model that is given. Chains are
+    /// counted from 0, and the end is left out
     #[arg(long, value_name = "N|FROM..TO", help_heading = "Sampler", allow_hyphen_values = true)]
     chains: Option<Chains>,
     /// The number of chains of the whole run, of which this job runs `--chains FROM..TO`; all jobs

@@ -447,7 +447,7 @@ impl fmt::Display for Loo {
 const THIN: &str = "thin the draws (`Draws::thinned`)";
 
 /// The sum of `values` of rows, times their weights if there are any, and its standard error.
-pub(crate) fn sum_and_error(
+fn sum_and_error(
     weights: &[f64],
     values: impl ExactSizeIterator<Item = f64> + Clone,
 ) -> (f64, f64) {

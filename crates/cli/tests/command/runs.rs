@@ -175,11 +175,9 @@ fn the_data_choose_a_model_unless_one_is_given() {
 
     place.run(&format!("fit t.csv --out n --model linear-transformed --quiet {flags}")).well();
     assert!(place.read("n/config.toml").contains("transform = \"yeo-johnson\""));
-    for wrong in ["--model network-hurdle", "--minutes -1"] {
-        said!(format!(
-            "{wrong}: {}",
-            place.run(&format!("fit t.csv --out w {wrong} {flags} --quiet")).error(1)
-        ));
+    for (wrong, code) in [("--model network-hurdle", 1), ("--minutes -1", 2)] {
+        let fitted = place.run(&format!("fit t.csv --out w {wrong} {flags} --quiet"));
+        said!(format!("{wrong}: {}", fitted.error(code)));
     }
 }
 

@@ -59,7 +59,7 @@ Model: TypeAlias = Literal[
 ]
 Activation: TypeAlias = Literal["tanh", "relu", "silu", "softplus", "sigmoid", "identity"]
 WeightPrior: TypeAlias = Literal["fan_in", "ard", "horseshoe", "scales"]
-Method: TypeAlias = Literal["nuts", "collapsed", "tempered", "ensemble"]
+Method: TypeAlias = Literal["nuts", "mams", "collapsed", "tempered", "ensemble"]
 RealNoise: TypeAlias = Literal[
     "gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t", "beta"
 ]

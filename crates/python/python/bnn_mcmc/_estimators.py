@@ -281,8 +281,8 @@ class BnnRegressor(_Numbers):
         or a power on either side of 0, of any response. Predictions, intervals and scores are of
         the response itself, and log densities, too, so that models with and without a transform can
         be compared.
-    method : {"nuts", "collapsed", "tempered", "ensemble"}, default=None
-        How the posterior is sampled: by NUTS; with the output layer integrated out; by a ladder of
+    method : {"nuts", "mams", "collapsed", "tempered", "ensemble"}, default=None
+        How the posterior is sampled: by NUTS; by MAMS, for networks of classes and counts; with the output layer integrated out; by a ladder of
         tempered posteriors, for separate modes. None integrates the output layer out where that is
         possible (one response column, or several with gaussian noise) and the last hidden layer
         has at most 500 units, else it is NUTS. ``"ensemble"``, in haste, does not sample the
@@ -290,7 +290,7 @@ class BnnRegressor(_Numbers):
         short while.
     target_accept : float, default=None
         The mean acceptance probability, between 0 and 1, that warm-up adapts the step size to. None
-        is 0.9 for ``"collapsed"`` and ``"ensemble"``, else 0.8. A larger one makes smaller steps:
+        is 0.9 for ``"collapsed"``, ``"mams"`` and ``"ensemble"``, else 0.8. A larger one makes smaller steps:
         0.95 or 0.99 help where the verdict says that a few transitions diverged.
     chains, warmup, draws : int, default=None
         The number of chains; iterations of warm-up, and draws, of each of them. None is 4, 1000 and
@@ -314,7 +314,8 @@ class BnnRegressor(_Numbers):
         drawn at each call of `fit`.
     n_jobs : int, default=-1
         The number of threads: -1 is all processors, None is 1 unless in a `joblib.parallel_config`
-        context. No number depends on it. Where several fits run beside each other, as in
+        context. No number depends on it, but the numbers of iterations that `minutes` decides
+        on. Where several fits run beside each other, as in
         ``cross_val_score(.., n_jobs=4)``, 1 is best.
     folder : path, default=None
         A folder to run in. The run writes checkpoints there: if it is interrupted or killed, the
