@@ -20,9 +20,7 @@ impl<C: Choice + Send + Sync> ValueParserFactory for Chosen<C> {
     type Parser = ValueParser;
 
     fn value_parser() -> ValueParser {
-        let shown = |choice: &C| {
-            PossibleValue::new(typed(*choice)).alias(choice.name()).help(choice.help())
-        };
+        let shown = |choice: &C| PossibleValue::new(typed(*choice)).help(choice.help());
         let names = PossibleValuesParser::new(C::ALL.iter().map(shown));
         names.try_map(|name| C::named(&name).map(Self).ok_or("not a name")).into()
     }

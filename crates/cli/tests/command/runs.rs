@@ -145,7 +145,7 @@ fn the_data_choose_a_model_unless_one_is_given() {
     let flags = "--target y --chains 2 --warmup 30 --draws 20 --seed 1";
     let fitted = place.run(&format!("fit t.csv --out r {flags}"));
     for said in [
-        "model       chosen by the data among linear, linear transformed, network,",
+        "model       chosen by the data among linear, linear_transformed, network,",
         "  chosen\n",
         "time        about ",
     ] {
