@@ -122,7 +122,7 @@ def test_a_single_chain_has_no_rhat(wave, short):
         ({"response_transform": 2}, "`response_transform` is 2, but must be"),
         (
             {"method": "gibbs"},
-            "no method named `gibbs`; there are: `nuts`, `collapsed`, `tempered`",
+            "no method named `gibbs`; there are: `nuts`, `mams`, `collapsed`, `tempered`",
         ),
         ({"method": "collapsed", "hidden": ()}, "`hidden` is 0, but must be 1 or more"),
         (

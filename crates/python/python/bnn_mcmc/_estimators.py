@@ -282,16 +282,16 @@ class BnnRegressor(_Numbers):
         the response itself, and log densities, too, so that models with and without a transform can
         be compared.
     method : {"nuts", "mams", "collapsed", "tempered", "ensemble"}, default=None
-        How the posterior is sampled: by NUTS; by MAMS, for networks of classes and counts; with the output layer integrated out; by a ladder of
-        tempered posteriors, for separate modes. None integrates the output layer out where that is
-        possible (one response column, or several with gaussian noise) and the last hidden layer
-        has at most 500 units, else it is NUTS. ``"ensemble"``, in haste, does not sample the
-        posterior: each chain is a member, optimised from a start of its own and then sampled for a
-        short while.
+        How the posterior is sampled: by NUTS; by MAMS, for networks of classes and counts; with
+        the output layer integrated out; by a ladder of tempered posteriors, for separate modes.
+        None integrates the output layer out where that is possible (one response column, or
+        several with gaussian noise) and the last hidden layer has at most 500 units, else it is
+        NUTS. ``"ensemble"``, in haste, does not sample the posterior: each chain is a member,
+        optimised from a start of its own and then sampled for a short while.
     target_accept : float, default=None
         The mean acceptance probability, between 0 and 1, that warm-up adapts the step size to. None
-        is 0.9 for ``"collapsed"``, ``"mams"`` and ``"ensemble"``, else 0.8. A larger one makes smaller steps:
-        0.95 or 0.99 help where the verdict says that a few transitions diverged.
+        is 0.9 for ``"collapsed"``, ``"mams"`` and ``"ensemble"``, else 0.8. A larger one makes
+        smaller steps: 0.95 or 0.99 help where the verdict says that a few transitions diverged.
     chains, warmup, draws : int, default=None
         The number of chains; iterations of warm-up, and draws, of each of them. None is 4, 1000 and
         1000; where the data choose the model, 150 to 2000 iterations and 100 to 4000 draws by
