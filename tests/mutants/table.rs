@@ -947,6 +947,8 @@ mutants! {
     caught_by "run" "fit_search::a_run_goes_on_with_the_model_of_its_folder_and_does_not_look_at_the_clock_again"
         "a run that goes on searches anew"
             at "model-of-folder": "self.in_its_folder()?" => "None::<Self>"
+        "a model that was searched is not the same one given"
+            at "same-model": "recipe.remove(\"search\")" => "recipe.get(\"search\").cloned()"
     caught_by "run" "fit_search::imputed_tables_have_the_model_of_the_first"
         "each completed table chooses its model"
             at "model-of-tables": "recipe.with_model_of(first.recipe())" => "recipe.chains(first.draws.n_chains())"
