@@ -159,7 +159,8 @@ pub enum Method {
     /// [`Nuts`](crate::sampler::Nuts). The default where the output layer cannot be integrated out.
     Nuts,
     /// [`Mams`](crate::sampler::Mams) on all parameters. A [search](super::Search) takes it for networks whose output
-    /// layer cannot be integrated out. Measured on networks of 20 units with sampled scales, for classes and counts, 600
+    /// layer cannot be integrated out. Measured (`--model network --warmup 600 --draws 600`, this method beside
+    /// [`Nuts`](Self::Nuts)) on networks of 20 units with sampled scales, for classes and counts, 600
     /// iterations of warm-up and 600 draws of 4 chains: half the time of NUTS, and 0.5 to 4 times the effective draws of
     /// the predictions (6 tables; on a seventh, of collinear columns, neither had converged).
     Mams,

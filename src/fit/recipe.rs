@@ -666,7 +666,7 @@ impl Recipe {
             let known = open.candidates(columns);
             if !known.contains(&model) {
                 let known = known.iter().map(ToString::to_string).collect();
-                let allowed = format!("one of {} for such {}", listed(known), self.task);
+                let allowed = format!("one of {} for this response", listed(known));
                 return Err(Error::argument("model", model, allowed).of(Setting::Model));
             }
             return Ok(model.of(&self, columns));
@@ -697,7 +697,7 @@ impl Recipe {
         let deadline = limit.and_then(|limit| start.checked_add(limit.mul_f64(SEARCH)));
         let (chosen, pace) = self.search(data, origin, deadline)?;
         let chosen = chosen.sized(start, pace);
-        chosen.report(&chosen.to_string());
+        chosen.report(&chosen.model_lines(columns));
         Ok(chosen)
     }
 
@@ -751,6 +751,7 @@ impl Recipe {
         };
         let least = of(LEVELS[LEVELS.len() - 1]);
         let Some(pace) = pace else {
+            self.report("time        cannot be foreseen: no candidate has predicted all rows");
             return self.warmup(least.warmup).draws(least.draws);
         };
         let seconds = |sizes: Sizes| tables * pace.seconds(sizes, self.workers());

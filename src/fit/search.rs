@@ -31,7 +31,7 @@ const DRAWS: usize = 100;
 /// The stream of random numbers of a search, which no chain has.
 const STREAM: u64 = u64::MAX - 1;
 /// The units of the hidden layer of a network that is a candidate.
-pub(super) const UNITS: usize = 20;
+const UNITS: usize = 20;
 /// The event that a candidate which takes too long does not come to.
 const PREDICTED: &str = "it had predicted all rows";
 /// The levels of the predictive intervals whose coverage is told.
@@ -112,9 +112,14 @@ impl Search {
         let mut said = Vec::new();
         match (self.of(self.chosen), self.of(Candidate::Linear)) {
             (Some(Trial::Scored { log_density, .. }), _) if self.chosen == Candidate::Linear => {
+                let failed = self.tried.iter().filter(|t| matches!(t.outcome, Trial::Failed(_)));
+                let unknown = match failed.count() {
+                    0 => String::new(),
+                    n => format!(" ({} could not be compared)", count(n, "candidate")),
+                };
                 said.push(format!(
-                    "the linear model: no other predicts {rows} better by more than a standard error; its log density of \
-                     a row that it has not seen is {log_density:.3}"
+                    "the linear model: no other predicts {rows} better by more than a standard error{unknown}; its log \
+                     density of a row that it has not seen is {log_density:.3}"
                 ));
             }
             (
@@ -613,6 +618,9 @@ mod tests {
         let lines = search.to_string();
         assert!(lines.contains("-  ended before it had predicted all rows"), "{lines}");
         assert_eq!(search.in_words(), ["log density of a row that it has not seen -1.500"]);
+        let (search, _) = decided(&THREE, &[held(&[-1.0, -2.0]), failed(), failed()], &[]);
+        let said = search.in_words();
+        assert!(said[0].contains("(2 candidates could not be compared)"), "{said:?}");
         let (search, pace) = decided(&THREE, &[failed(), failed(), failed()], &[]);
         assert_eq!((search.chosen, search.rows), (Candidate::Linear, 0));
         assert!(pace.is_none());

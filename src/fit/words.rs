@@ -22,12 +22,15 @@ use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
 /// ```
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = |name: &str, text: String| writeln!(f, "{name:11} {text}");
         let (response, columns) = match self.reader.response() {
             Columns::Last => ("the last column".to_string(), 1),
             Columns::Named(names) => (format!("`{}`", names.join("`, `")), names.len()),
             Columns::At(places) => (format!("column {places:?}, counted from 0"), places.len()),
         };
+        if let Some(model) = self.model {
+            return model.of(self, columns).fmt(f);
+        }
+        let mut line = |name: &str, text: String| writeln!(f, "{name:11} {text}");
         let kind = match self.task {
             Task::Regression => "real",
             Task::Classification => "classes",
@@ -118,6 +121,17 @@ fn hmc_in_words(hmc: &Hmc) -> String {
 }
 
 impl Recipe {
+    /// The lines of a model that is given, and of its run.
+    pub(super) fn model_lines(&self, columns: usize) -> String {
+        let mut lines = Vec::new();
+        // What a vector takes is no error.
+        let _ = self.model_in_words(columns, |name, text| {
+            lines.push(format!("{name:11} {text}"));
+            Ok(())
+        });
+        lines.join("\n")
+    }
+
     /// The lines of a model that is given, for so many columns of a response.
     fn model_in_words(
         &self,

@@ -149,7 +149,8 @@ impl Predictions {
         Ok(Scores { scores, rows, weight: weights.map(|w| w.sum()) })
     }
 
-    /// The log predictive density of each row, in nats: log of the mean over all draws of p(y_i | x_i, q).
+    /// The log predictive density of each row, in nats, `[row]`: log of the mean over all draws of all chains of
+    /// p(y_i | x_i, q), in the units that the predictions have.
     ///
     /// # Errors
     /// If there are no draws, or no response was observed.

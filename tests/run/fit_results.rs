@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
+use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::HessTarget;
 use ndarray::{Array1, Array2, array};
@@ -315,6 +315,9 @@ fn network_and_method_are_chosen_by_the_noise() {
         given(Fit::classification("y")),
         given(Fit::counts("y")),
         Fit::counts("y").method(Method::Mams),
+        // By name.
+        Fit::regression("y").model(Candidate::Linear),
+        Fit::counts("y").model(Candidate::NetworkHurdle).hidden(&[7]),
         // Left to the data.
         Fit::regression("y"),
         Fit::counts("y").noise(Noise::Poisson).validation(0.2),

@@ -266,8 +266,8 @@ fn every_task_has_candidates_and_other_names_are_refused() {
     let other = Fit::counts("y").model(Candidate::NetworkTransformed).fit(&counts);
     assert_eq!(
         other.unwrap_err().to_string(),
-        "`model` is network_transformed, but must be one of linear, linear_hurdle, network and network_hurdle for such \
-         counts"
+        "`model` is network_transformed, but must be one of linear, linear_hurdle, network and network_hurdle for this \
+         response"
     );
     let job = Fit::counts("y").chains(4).only_chains(0..1).fit(&counts);
     assert_eq!(

@@ -156,7 +156,7 @@ def test_each_task_has_models_of_its_own(wave, estimator, models):
     listed = f"{', '.join(models[:-1])} and {models[-1]}"
     for model in others:
         with pytest.raises(
-            ValueError, match=rf"`model` is {model}, but must be one of {listed} for such "
+            ValueError, match=rf"`model` is {model}, but must be one of {listed} for this response$"
         ):
             estimator(model=model).fit(X, y)
 

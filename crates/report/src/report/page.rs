@@ -287,7 +287,7 @@ fn score_table(findings: &Findings) -> Markup {
 fn choice(search: &Search) -> Markup {
     let said = search.in_words();
     let rows = search.tried.iter().map(|Tried { candidate, outcome }| {
-        let name = candidate.name().replace('_', " ");
+        let name = candidate.name().to_owned();
         match outcome {
             Trial::Scored { log_density, .. } if *candidate == search.chosen => {
                 [name, format!("{log_density:.3}"), "chosen".into()]
