@@ -66,7 +66,7 @@ use crate::predict::{Loo, Pit, Predictions, Scores, moments};
 /// The model of a [`Fit`]: a network, with a linear part beside it if [asked for](Recipe::skip),
 /// with scales of its weights if [they are sampled](WeightPrior::Scales), and with a model of the noise
 /// if [it is heteroscedastic](Noise::Heteroscedastic).
-pub type Network = Offset<LogSd<Skip<NonCentred<Mlp>>>>;
+pub type Network = Offset<LogSd<NonCentred<Skip<Mlp>>>>;
 
 /// The most training rows by whose predictions a verdict is passed.
 const JUDGED: usize = 200;

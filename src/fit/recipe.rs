@@ -1092,21 +1092,25 @@ impl Recipe {
             WeightPrior::Scales => {
                 let (relevance, of_outputs) = (self.scale(1.0)?, self.output_scale());
                 let mut priors = Priors::by_fan_in(&network).with(RELEVANCE, relevance);
-                if network.layout().range(OUTPUTS).is_some() {
-                    priors = priors.with(OUTPUTS, self.scale(of_outputs)?);
-                } else if !self.layers().is_empty() {
-                    let units = *self.layers().last().expect("there is one") as f64;
-                    let scale = self.scale(of_outputs / units.sqrt())?;
-                    priors = priors.hierarchical(&output, OUTPUTS, scale);
+                // Standard weights have the prior of fan-in, and their scale is relative to it.
+                let is_sampled = network.layout().range(OUTPUTS).is_some();
+                let mut parts = Vec::new();
+                if let Some(units) = self.layers().last() {
+                    parts.push((output.as_str(), OUTPUTS, *units));
                 }
-                match self.has_skip() {
-                    true => {
-                        let inputs = sizes[0] as f64;
-                        let scale = self.scale(of_outputs / inputs.sqrt())?;
-                        priors.hierarchical("skip", OF_SKIP, scale)
-                    }
-                    false => priors,
+                if self.has_skip() {
+                    parts.push(("skip", OF_SKIP, sizes[0]));
                 }
+                for (block, log_variance, inputs) in parts {
+                    priors = match is_sampled {
+                        true => priors.with(log_variance, self.scale(of_outputs)?),
+                        false => {
+                            let scale = self.scale(of_outputs / (inputs as f64).sqrt())?;
+                            priors.hierarchical(block, log_variance, scale)
+                        }
+                    };
+                }
+                priors
             }
         };
         for (column, _) in &groupings {
@@ -1177,6 +1181,13 @@ impl Recipe {
         groupings: &[(String, Vec<String>)],
         columns: usize,
     ) -> Result<Network, Error> {
+        let mut network = match self.has_skip() {
+            true => Skip::new(network)?,
+            false => Skip::without(network),
+        };
+        for (column, groups) in groupings {
+            network = network.intercepts(column, groups.clone())?;
+        }
         let mut network = NonCentred::new(network);
         if self.prior() == WeightPrior::Scales {
             network = network.by_column("w0", RELEVANCE, groups)?;
@@ -1184,14 +1195,10 @@ impl Recipe {
                 && self.can_collapse(columns);
             if !self.layers().is_empty() && !is_integrated {
                 network = network.by_block(&format!("w{}", self.layers().len()), OUTPUTS)?;
+                if self.has_skip() {
+                    network = network.by_block("skip", OF_SKIP)?;
+                }
             }
-        }
-        let mut network = match self.has_skip() {
-            true => Skip::new(network)?,
-            false => Skip::without(network),
-        };
-        for (column, groups) in groupings {
-            network = network.intercepts(column, groups.clone())?;
         }
         let network = match self.is_by_row() {
             true => LogSd::new(network)?,
