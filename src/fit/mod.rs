@@ -187,6 +187,27 @@ impl Parts {
         })
     }
 
+    /// [`Fit::judged`], of these draws.
+    fn judged(&self, draws: &Draws) -> Result<Predictions, Error> {
+        // Rows of weight 0 are as good as others to compare chains on.
+        let rows = self.train.rows_of(&self.judged_rows()).without_weights();
+        let judged = self.posterior.predict(draws, &rows)?;
+        let target_accept = self.recipe.aimed_at(self.train.response().width());
+        Ok(judged.with_settings(target_accept, self.validation.is_some()))
+    }
+
+    fn judged_rows(&self) -> Vec<usize> {
+        let rows = self.train.rows();
+        (0..rows.min(JUDGED)).map(|i| i * rows / rows.min(JUDGED)).collect() //~ judged-rows
+    }
+
+    /// The parts of a fit that has made these draws: the number of draws is no longer open.
+    fn ended(mut self, draws: &Draws) -> Self {
+        let drawn = (!draws.info().stopped_early).then_some(draws.n_draws());
+        self.recipe = self.recipe.ended(drawn);
+        self
+    }
+
     /// The contents of `data.csv`.
     fn to_csv(&self) -> Result<Vec<u8>, Error> {
         rows::to_csv(&self.data, self.recipe.weights_column(&self.data))
@@ -253,17 +274,12 @@ impl Fit {
     /// # Errors
     /// If the run was ended before the first draw; predictions that do not fit into memory.
     pub fn judged(&self) -> Result<Predictions, Error> {
-        // Rows of weight 0 are as good as others to compare chains on.
-        let rows = self.parts.train.rows_of(&self.judged_rows()).without_weights();
-        let judged = self.parts.posterior.predict(&self.draws, &rows)?;
-        let target_accept = self.parts.recipe.aimed_at(self.parts.train.response().width());
-        Ok(judged.with_settings(target_accept, self.validation().is_some()))
+        self.parts.judged(&self.draws)
     }
 
     /// The [training rows](Self::training) that are [judged](Self::judged).
     pub fn judged_rows(&self) -> Vec<usize> {
-        let rows = self.parts.train.rows();
-        (0..rows.min(JUDGED)).map(|i| i * rows / rows.min(JUDGED)).collect() //~ judged-rows
+        self.parts.judged_rows()
     }
 
     /// The fit with every `k`-th draw of each chain, as by [`Draws::thinned`]: for predictions of many

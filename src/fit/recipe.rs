@@ -82,17 +82,13 @@ const MOST_UNITS: usize = 500;
 /// The time of a fit whose model the data choose, and the share of it that the search may take.
 const WITHIN: Duration = Duration::from_secs(600);
 const SEARCH: f64 = 0.4;
-/// The iterations of warm-up and the draws among which the time decides, each with the share of the time that is left
-/// which its forecast may take: small tables get more draws as long as it costs little.
-const LEVELS: [(usize, usize, f64); 7] = [
-    (2000, 4000, 0.1),
-    (1000, 2000, 0.1),
-    (1000, 1000, 0.67),
-    (500, 500, 0.67),
-    (300, 300, 0.67),
-    (200, 200, 0.67),
-    (150, 100, 0.67),
-];
+/// The iterations of warm-up among which the time decides, with as many draws, or the [`LEAST`].
+const WARMUPS: [usize; 5] = [1000, 500, 300, 200, 150];
+const LEAST: (usize, usize) = (150, 100);
+/// The most draws, as a multiple of those after which chains are first judged.
+const MOST: usize = 8;
+/// The share of the time that is left which the forecast of a run may take.
+const RUN: f64 = 0.67;
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
 
@@ -190,6 +186,10 @@ pub struct Recipe {
     chains: Option<usize>,
     warmup: Option<usize>,
     draws: Option<usize>,
+    /// The most draws, where their number is left to the [verdict](super::Fit::verdict): after `draws` of each chain, after
+    /// twice as many, and so on, the run ends if it has converged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    most_draws: Option<usize>,
     pub(super) seed: u64,
     pub(super) validation: f64,
     /// The number of the completed table, where [values are imputed](super::Imputed).
@@ -239,6 +239,7 @@ impl Recipe {
             chains: None,
             warmup: None,
             draws: None,
+            most_draws: None,
             seed: 0,
             validation: 0.0,
             imputed: None,
@@ -274,14 +275,12 @@ impl Recipe {
 
     /// The time that a fit may take, the [search](super::Search) of a model included, as far as it can be foreseen: what
     /// gives way are iterations of warm-up and draws that were not asked for. Chains on all rows are forecast by
-    /// the pace of the chosen model's chains on the folds. Of the levels
+    /// the pace of the chosen model's chains on the folds. Of 1,000, 500, 300, 200 and 150 iterations of warm-up the first
+    /// is taken with which warm-up and as many draws, of 150 only 100, take two thirds of the time that is left or less, or the last.
+    /// Then **chains run until they have converged**: if the [verdict](super::Fit::verdict) is another one they make twice as many
+    /// draws, four times, and at most eight times as many, as long as the forecast of all stays within two thirds of the time.
     ///
-    /// | warm-up and draws of each chain | the forecast is at most |
-    /// | --- | --- |
-    /// | 2,000 and 4,000; 1,000 and 2,000 | 0.1 of the time that is left |
-    /// | 1,000 and 1,000; 500 and 500; 300 and 300; 200 and 200; 150 and 100 | 0.67 of it |
-    ///
-    /// the first one is taken that holds, or the last one. It is written down with the fit, and a run that goes on in
+    /// All this is written down with the fit, and a run that goes on in
     /// its folder does not look at the clock again. A candidate that has not predicted all rows after two fifths of the time
     /// is out. Without this call 10 minutes where a model is chosen and warm-up or draws are not given. Where the model was
     /// given, nothing depends on the time. Completed tables of an [imputation](super::Imputed) share it.
@@ -646,7 +645,8 @@ impl Recipe {
         match &self.folder {
             None => {
                 let draws = parts.recipe.sample(&parts, None)?;
-                Ok(Fit { parts: parts.into(), draws, save_error: None, rebuilt: Vec::new() })
+                let parts = parts.ended(&draws).into();
+                Ok(Fit { parts, draws, save_error: None, rebuilt: Vec::new() })
             }
             Some(folder) => match &self.only_chains {
                 None => run::run(folder, parts),
@@ -734,6 +734,7 @@ impl Recipe {
             search: other.search,
             warmup: self.warmup.or(other.warmup),
             draws: self.draws.or(other.draws),
+            most_draws: other.most_draws.filter(|_| self.draws.is_none()),
             ..self
         }
     }
@@ -744,19 +745,22 @@ impl Recipe {
         let limit = self.within.unwrap_or(WITHIN).as_secs_f64();
         let left = limit - start.elapsed().as_secs_f64();
         let tables = self.imputed.map_or(1, |table| table.of) as f64;
-        let of = |(warmup, draws, _): (usize, usize, f64)| Sizes {
+        let of = |iterations: usize| Sizes {
             chains,
-            warmup: self.warmup.unwrap_or(warmup),
-            draws: self.draws.unwrap_or(draws),
+            warmup: self.warmup.unwrap_or(iterations),
+            draws: self.draws.unwrap_or(if iterations == LEAST.0 { LEAST.1 } else { iterations }),
         };
-        let least = of(LEVELS[LEVELS.len() - 1]);
+        let least = of(LEAST.0);
         let Some(pace) = pace else {
             self.report("time        cannot be foreseen: no candidate has predicted all rows");
             return self.warmup(least.warmup).draws(least.draws);
         };
         let seconds = |sizes: Sizes| tables * pace.seconds(sizes, self.workers());
-        let fits = LEVELS.into_iter().find(|level| seconds(of(*level)) <= level.2 * left);
-        let taken = fits.map_or(least, of);
+        let is_short = |sizes: &Sizes| seconds(*sizes) <= RUN * left;
+        let taken = WARMUPS.into_iter().map(of).find(is_short).unwrap_or(least);
+        let multiples = (1..=MOST).map(|k| Sizes { draws: k * taken.draws, ..taken });
+        let most = multiples.filter(|sizes| is_short(sizes) && self.draws.is_none()).last();
+        let most = most.filter(|most| most.draws > taken.draws);
         let mut said = format!(
             "time        about {} for {} of {} + {} iterations",
             duration(seconds(taken)),
@@ -764,6 +768,13 @@ impl Recipe {
             taken.warmup,
             taken.draws,
         );
+        if let Some(most) = most {
+            said += &format!(
+                "; if they have not converged by then, at most {}, for up to {}",
+                duration(seconds(most)),
+                count(most.draws, "draw")
+            );
+        }
         if taken.warmup < warmup || taken.draws < draws {
             said += &format!(
                 "; {warmup} + {draws} would take {}, longer than the {} that are given",
@@ -772,7 +783,33 @@ impl Recipe {
             );
         }
         self.report(&said);
-        self.warmup(taken.warmup).draws(taken.draws)
+        let most_draws = most.map(|most| most.draws);
+        Self { most_draws, ..self.warmup(taken.warmup).draws(taken.draws) }
+    }
+
+    /// Whether a run may end with these draws. If not, it says why.
+    fn have_converged(&self, parts: &Parts, draws: &Draws) -> bool {
+        // A verdict that cannot be passed now is passed on the whole run.
+        let Ok(verdict) = parts.judged(draws).and_then(|judged| judged.verdict()) else {
+            return false;
+        };
+        if !verdict.is_converged() {
+            self.report(&format!(
+                "goes on      after {} of each chain R-hat is up to {:.3}, with {} effective",
+                count(draws.n_draws(), "draw"),
+                verdict.max_rhat(),
+                count(verdict.min_ess() as usize, "draw"),
+            ));
+        }
+        verdict.is_converged()
+    }
+
+    /// The recipe of a run that has made so many draws; `None` if it was stopped before its end.
+    pub(super) fn ended(mut self, drawn: Option<usize>) -> Self {
+        if let Some(most) = self.most_draws.take() {
+            self.draws = drawn.or(Some(most));
+        }
+        self
     }
 
     /// The recipe for rows that have weights, or have none.
@@ -1350,7 +1387,7 @@ impl Recipe {
     }
 
     /// Runs the sampler; with a checkpoint, goes on from it.
-    pub(super) fn sample(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
+    pub(super) fn sample<'t>(&'t self, parts: &'t Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
         let columns = parts.train.response().width();
         match self.chosen_method(columns) {
             Method::Nuts => self.sample_by(parts, self.nuts(), checkpoint),
@@ -1459,7 +1496,7 @@ impl Recipe {
         [ranges(&scales), ranges(&["log_sd"])]
     }
 
-    fn sample_ensemble(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
+    fn sample_ensemble<'t>(&'t self, parts: &'t Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
         let (columns, posterior) = (parts.train.response().width(), &parts.posterior);
         let [mut held, zero] = self.held(posterior.layout());
         held.extend(zero.iter().cloned());
@@ -1480,7 +1517,7 @@ impl Recipe {
     }
 
     fn sample_by<'t, A>(
-        &self,
+        &'t self,
         parts: &'t Parts,
         algorithm: A,
         checkpoint: Option<&Path>,
@@ -1502,7 +1539,10 @@ impl Recipe {
         let Sizes { chains, warmup, draws } = self.sizes();
         //~ seed-of-fit
         let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed_of_draws());
-        let mut sampler = sampler.warmup(warmup).draws(draws).init(start);
+        let mut sampler = sampler.warmup(warmup).draws(self.most_draws.unwrap_or(draws)).init(start);
+        if self.most_draws.is_some() {
+            sampler = sampler.until(draws, |so_far| self.have_converged(parts, so_far)); //~ judged-as-it-runs
+        }
         sampler = sampler.stop_handle(&self.stop);
         if let Some(threads) = self.threads {
             sampler = sampler.threads(threads);

@@ -188,6 +188,7 @@ impl Wanted<'_> {
             said.push(rebuilt(error, "rebuilt from the checkpoint"));
         }
         let Self { folder, data, parts, .. } = self;
+        let parts = parts.ended(&draws);
         let mut fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: said };
         if !fit.draws.info().stopped_early {
             // The draws are in memory and in the checkpoint.

@@ -148,6 +148,7 @@ impl Saved {
             let mut recipe = recipe.clone();
             if let Some(recipe) = recipe.as_object_mut() {
                 recipe.remove("search"); //~ same-model
+                recipe.remove("most_draws");
                 recipe.entry("skip").or_insert(false.into());
                 recipe.entry("weights").or_insert(WeightPrior::default().name().into());
                 let own = recipe.entry("noise").or_insert(Value::Null);

@@ -9,7 +9,7 @@ use super::ending::{Ending, Sizes};
 use super::progress::{ChainProgress, Phase, Progress};
 use super::saver::{Checkpoint, Saver};
 use crate::Error;
-use crate::draws::RunInfo;
+use crate::draws::{Draws, RunInfo};
 use crate::draws::recorder::ChainPlan;
 use crate::error::{caught, unwound};
 use crate::message::count;
@@ -18,6 +18,28 @@ use crate::message::count;
 const LEAST_ROUND: usize = 8;
 
 pub(super) type Report<'r> = Box<dyn FnMut(&Progress) + 'r>;
+
+/// A condition under which a run ends before it has all draws.
+pub(super) struct Until<'r> {
+    /// The number of draws after which it is first looked at.
+    pub first: usize,
+    pub is_enough: Box<dyn Fn(&Draws) -> bool + 'r>,
+}
+
+impl Until<'_> {
+    /// The number of draws, at least `done`, after which the condition is looked at next: `first`, twice as many, four
+    /// times as many, .., or all.
+    fn next(&self, done: usize, all: usize) -> usize {
+        let mut next = self.first.max(1);
+        while next < done {
+            next = next.saturating_mul(2);
+        }
+        next.min(all)
+    }
+}
+
+/// Draws of a run so far, with what is known of it.
+pub(super) type DrawsOf<'d> = &'d dyn Fn(&[Box<dyn Chain + '_>], RunInfo) -> Draws;
 
 /// A run without its chains.
 pub(super) struct Rounds {
@@ -34,10 +56,11 @@ pub(super) struct Rounds {
 impl Rounds {
     /// Runs the chains to their end. A panic is an error if no chain has made a draw.
     pub fn run(
-        self,
+        mut self,
         chains: &mut [Box<dyn Chain + '_>],
         checkpoint: Option<Checkpoint>,
         mut on_progress: Option<Report>,
+        until: Option<(Until, DrawsOf)>,
     ) -> Result<RunInfo, Error> {
         let (mut frozen, mut seconds) = (false, [0.0; 2]);
         let mut saver = caught("the beginning of the run", || match checkpoint {
@@ -57,10 +80,30 @@ impl Rounds {
         {
             let p = phase as usize;
             let (mut done, mut round) = (least_done(chains, p), 1);
-            while done < total && panic.is_none() && !self.ending.has_come() {
+            let until = until.as_ref().filter(|_| phase == Phase::Sampling);
+            let stage = |done| until.map_or(total, |(until, _)| until.next(done, total));
+            let mut stop = stage(done);
+            while panic.is_none() && !self.ending.has_come() {
+                if done >= stop {
+                    let Some((until, draws_of)) = until.filter(|_| stop < total) else { break };
+                    let is_enough = || {
+                        let reports = chains.iter().map(|chain| chain.report()).collect();
+                        let info = RunInfo { reports, ..self.so_far(chains, seconds, stop) };
+                        (until.is_enough)(&draws_of(chains, info))
+                    };
+                    match caught("the condition of the end", is_enough) {
+                        Ok(true) => {
+                            self.sizes.draws = stop;
+                            break;
+                        }
+                        Ok(false) => stop = stage(done + 1),
+                        Err(error) => panic = Some(error),
+                    }
+                    continue;
+                }
                 let round_began = Instant::now();
                 let room = saver.as_ref().map_or(usize::MAX, Saver::until_due);
-                let end = total.min(done.saturating_add(round.min(room)));
+                let end = stop.min(done.saturating_add(round.min(room)));
                 self.each(chains, &|chain| chain.advance(phase, end, total, &self.ending));
                 let advanced = end - done;
                 done = least_done(chains, p);
@@ -154,7 +197,7 @@ impl Rounds {
         &self,
         chains: &mut [Box<dyn Chain + '_>],
         saver: Option<Saver>,
-        [warmup_seconds, sampling_seconds]: [f64; 2],
+        seconds: [f64; 2],
         mut panic: Option<Error>,
     ) -> Result<RunInfo, Error> {
         let failures = chains.iter_mut().filter_map(|chain| chain.data_mut().failure.take());
@@ -179,24 +222,31 @@ impl Rounds {
         {
             return Err(error);
         }
-        let Sizes { warmup, draws, .. } = self.sizes;
+        Ok(RunInfo {
+            reports,
+            checkpoint_error,
+            recorder_error: errors.first().map(Error::to_string),
+            panic: panic.as_ref().map(Error::to_string),
+            ..self.so_far(chains, seconds, self.sizes.draws)
+        })
+    }
+
+    /// What the chains know of the run, if it is one of so many draws.
+    fn so_far(&self, chains: &[Box<dyn Chain + '_>], seconds: [f64; 2], draws: usize) -> RunInfo {
+        let [warmup_seconds, sampling_seconds] = seconds;
         let [warmed, drawn] = [0, 1].map(|phase| least_done(chains, phase));
         let places = || chains.iter().map(|chain| &chain.data().at);
         let found = places().flat_map(|at| &at.diverged);
-        Ok(RunInfo {
-            stopped_early: warmed < warmup || drawn < draws,
+        RunInfo {
+            stopped_early: warmed < self.sizes.warmup || drawn < draws,
             warmup_seconds,
             sampling_seconds,
             climbed: chains.iter().map(|chain| chain.data().climbed).collect(),
             warmup_divergences: places().map(|at| at.divergences[0]).collect(),
             warmup_gradient_evals: places().map(|at| at.warmup_gradients).collect(),
             divergences: found.filter(|d| d.draw < drawn.min(draws)).cloned().collect(),
-            reports,
-            checkpoint_error,
-            recorder_error: errors.first().map(Error::to_string),
-            panic: panic.as_ref().map(Error::to_string),
             ..self.facts.clone()
-        })
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::chain::{Chain, ChainData, Place, TypedChain, Unfinished};
 use super::ending::{Ending, Sizes};
 use super::init::Init;
 use super::progress::{Progress, StopHandle};
-use super::rounds::{Report, Rounds};
+use super::rounds::{DrawsOf, Report, Rounds, Until};
 use super::saver::Checkpoint;
 use crate::Error;
 use crate::cut;
@@ -55,6 +55,7 @@ pub struct Sampler<'t, T, A> {
     threads: Option<usize>,
     stop: StopHandle,
     on_progress: Option<Report<'t>>,
+    until: Option<Until<'t>>,
     checkpoint: Option<(PathBuf, Every)>,
     only_chains: Option<Range<usize>>,
     /// The algorithm's configuration, where the run has to identify itself.
@@ -73,6 +74,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             threads: None,
             stop: StopHandle::new(),
             on_progress: None,
+            until: None,
             checkpoint: None,
             only_chains: None,
             configuration: None,
@@ -144,6 +146,29 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// thread that called [`run`](Self::run).
     pub fn on_progress(mut self, report: impl FnMut(&Progress) + 't) -> Self {
         self.on_progress = Some(Box::new(report));
+        self
+    }
+
+    /// Ends the run before it has all of its [`draws`](Self::draws) if those that it has are enough: `is_enough` is asked
+    /// after `first` draws of each chain, after twice as many, four times as many, and so on. The draws are those of a
+    /// run that was asked for as many. With a [checkpoint](Self::checkpoint), a run that was interrupted asks again where
+    /// it would have asked.
+    ///
+    /// To stop as soon as a diagnostic is good flatters the diagnostic a little: the limits should be strict ones, such
+    /// as those of a [`Verdict`](crate::diagnostics::Verdict).
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// use bnn_mcmc::testing::GaussianTarget;
+    ///
+    /// let target = GaussianTarget::standard(3)?;
+    /// let converged = |draws: &Draws| draws.verdict().is_ok_and(|verdict| verdict.is_converged());
+    /// let sampler = Sampler::new(&target, Nuts::default()).draws(16_000).until(500, converged);
+    /// assert!(sampler.run()?.n_draws() < 16_000);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn until(mut self, first: usize, is_enough: impl Fn(&Draws) -> bool + 't) -> Self {
+        self.until = Some(Until { first, is_enough: Box::new(is_enough) });
         self
     }
 
@@ -235,7 +260,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let at_start = is_part.then(|| caught("chain 0, at its start,", at_start)?).transpose()?;
         let described = self.configuration.transpose()?;
         let run = Run { sizes, chains: chains.clone(), at_start, kept: &kept, pool, began, stop };
-        let draws = run.sample(&start, &identity, described, self.checkpoint, on_progress)?;
+        let reports = (on_progress, self.until);
+        let draws = run.sample(&start, &identity, described, self.checkpoint, reports)?;
         Ok((draws, records.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
 }
@@ -263,7 +289,7 @@ impl Run<'_> {
         identity: &dyn Fn(bool) -> Identity,
         described: Option<Fingerprint>,
         checkpoint: Option<(PathBuf, Every)>,
-        on_progress: Option<Report>,
+        (on_progress, until): (Option<Report>, Option<Until>),
     ) -> Result<Draws, Error> {
         let Self { sizes, chains: numbers, at_start, kept, pool, began, stop } = self;
         let start = |c| caught(format!("chain {c}, at its start,"), || start(c))?;
@@ -296,7 +322,15 @@ impl Run<'_> {
         };
         let (id, ending) = (identity.number(sizes), Ending::new(stop));
         let rounds = Rounds { sizes, ending, pool, began, id, facts };
-        let info = rounds.run(&mut chains, checkpoint, on_progress)?;
+        let so_far = |chains: &[Box<dyn Chain + '_>], info: RunInfo| {
+            let rows = chains.iter().map(|chain| {
+                let data = chain.data();
+                (data.values.clone(), data.stats.clone())
+            });
+            Draws::from_chains(kept.layout.clone(), stat_names.clone(), rows.collect(), info)
+        };
+        let until = until.map(|until| (until, &so_far as DrawsOf));
+        let info = rounds.run(&mut chains, checkpoint, on_progress, until)?;
         let rows = chains.into_iter().map(|chain| {
             let mut data = chain.finish();
             // A checkpoint may hold more draws than were asked for.

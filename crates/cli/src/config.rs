@@ -185,12 +185,12 @@ pub struct SamplerSettings {
     #[arg(long, value_name = "PROBABILITY", allow_hyphen_values = true)]
     pub target_accept: Option<f64>,
     /// Iterations of warm-up of each chain; of an ensemble, all but the last 100 (at most half) are steps
-    /// of its optimisation [default: 1000, of an ensemble 4100; 150 to 2000 by the time where the data
+    /// of its optimisation [default: 1000, of an ensemble 4100; 150 to 1000 by the time where the data
     /// choose the model]
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub warmup: Option<usize>,
-    /// Draws of each chain [default: 1000, of an ensemble 60; 100 to 4000 by the time where the data choose
-    /// the model]
+    /// Draws of each chain [default: 1000, of an ensemble 60; where the data choose the model, as many
+    /// as it takes to converge, from 100 to 8000 by the time]
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub draws: Option<usize>,
     /// The seed of all random numbers: equal settings and seeds give equal draws (of iterations that the time decides on,
