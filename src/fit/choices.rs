@@ -93,7 +93,9 @@ pub enum WeightPrior {
     /// outputs, about 1, of the logits of classes 4; and for the [linear part](crate::model::Skip)
     /// beside the network, if there is one, as for the outputs. Columns that do not matter are
     /// shrunk, and the size of the function is learnt. Scales are [non-centred](crate::model::NonCentred)
-    /// where weights are sampled, and a part of the prior where they are integrated out.
+    /// where weights are sampled, and a part of the prior where they are integrated out. (A linear part whose scale was a
+    /// part of the prior of its sampled weights made a funnel: of 4,000 draws of a network for three classes, 1,220 rows, 60 were
+    /// effective, and are 719.)
     Scales,
 }
 
@@ -158,8 +160,10 @@ choice! { "model", Candidate {
 pub enum Method {
     /// [`Nuts`](crate::sampler::Nuts). The default where the output layer cannot be integrated out.
     Nuts,
-    /// [`Mams`](crate::sampler::Mams) on all parameters. A [search](super::Search) takes it for networks whose output
-    /// layer cannot be integrated out. Measured (`--model network --warmup 600 --draws 600`, this method beside
+    /// [`Mams`](crate::sampler::Mams) on all parameters. A [search](super::Search) takes it for all networks. With Student's
+    /// t for a real response, where each step of [`Collapsed`](Self::Collapsed) is given a weight of each row, it had 1.8 (CPS1985,
+    /// 428 rows), 1.2 (Auto, 314) and 1.6 times (Hitters, 211) the effective draws of it in a second (least of predictions, log likelihood and log prior), and
+    /// no divergent transitions where that had 5 (`--model network-transformed --warmup 1000 --draws 1000`). Measured (`--model network --warmup 600 --draws 600`, this method beside
     /// [`Nuts`](Self::Nuts)) on networks of 20 units with sampled scales, for classes and counts, 600
     /// iterations of warm-up and 600 draws of 4 chains: half the time of NUTS, and 0.5 to 4 times the effective draws of
     /// the predictions (6 tables; on a seventh, of collinear columns, neither had converged).

@@ -795,7 +795,7 @@ impl Recipe {
         };
         if !verdict.is_converged() {
             self.report(&format!(
-                "goes on      after {} of each chain R-hat is up to {:.3}, with {} effective",
+                "goes on     after {} of each chain R-hat is up to {:.3}, with {} effective",
                 count(draws.n_draws(), "draw"),
                 verdict.max_rhat(),
                 count(verdict.min_ess() as usize, "draw"),
@@ -1387,7 +1387,11 @@ impl Recipe {
     }
 
     /// Runs the sampler; with a checkpoint, goes on from it.
-    pub(super) fn sample<'t>(&'t self, parts: &'t Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
+    pub(super) fn sample<'t>(
+        &'t self,
+        parts: &'t Parts,
+        checkpoint: Option<&Path>,
+    ) -> Result<Draws, Error> {
         let columns = parts.train.response().width();
         match self.chosen_method(columns) {
             Method::Nuts => self.sample_by(parts, self.nuts(), checkpoint),
@@ -1496,7 +1500,11 @@ impl Recipe {
         [ranges(&scales), ranges(&["log_sd"])]
     }
 
-    fn sample_ensemble<'t>(&'t self, parts: &'t Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
+    fn sample_ensemble<'t>(
+        &'t self,
+        parts: &'t Parts,
+        checkpoint: Option<&Path>,
+    ) -> Result<Draws, Error> {
         let (columns, posterior) = (parts.train.response().width(), &parts.posterior);
         let [mut held, zero] = self.held(posterior.layout());
         held.extend(zero.iter().cloned());
@@ -1539,7 +1547,8 @@ impl Recipe {
         let Sizes { chains, warmup, draws } = self.sizes();
         //~ seed-of-fit
         let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed_of_draws());
-        let mut sampler = sampler.warmup(warmup).draws(self.most_draws.unwrap_or(draws)).init(start);
+        let mut sampler =
+            sampler.warmup(warmup).draws(self.most_draws.unwrap_or(draws)).init(start);
         if self.most_draws.is_some() {
             sampler = sampler.until(draws, |so_far| self.have_converged(parts, so_far)); //~ judged-as-it-runs
         }

@@ -233,9 +233,10 @@ impl Candidate {
         if is_open {
             own.transform = transform;
         }
-        let method = match own.chosen_method(columns) {
-            Method::Nuts if own.method.is_none() && !own.layers().is_empty() => Method::Mams,
-            method => method,
+        // Networks of candidates have noise under which little is gained by integrating the output layer out.
+        let method = match own.layers().is_empty() {
+            true => own.chosen_method(columns),
+            false => own.method.unwrap_or(Method::Mams),
         };
         own.method(method)
     }

@@ -9,8 +9,8 @@ use super::ending::{Ending, Sizes};
 use super::progress::{ChainProgress, Phase, Progress};
 use super::saver::{Checkpoint, Saver};
 use crate::Error;
-use crate::draws::{Draws, RunInfo};
 use crate::draws::recorder::ChainPlan;
+use crate::draws::{Draws, RunInfo};
 use crate::error::{caught, unwound};
 use crate::message::count;
 
@@ -31,6 +31,7 @@ impl Until<'_> {
     /// times as many, .., or all.
     fn next(&self, done: usize, all: usize) -> usize {
         let mut next = self.first.max(1);
+        //~ next-judgement
         while next < done {
             next = next.saturating_mul(2);
         }

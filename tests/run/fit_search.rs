@@ -133,7 +133,8 @@ fn a_search_and_its_settings_make_the_same_draws_for_any_number_of_threads() {
         other => panic!("{other}"),
     };
     let by_hand = Fit::regression("y").hidden(&[20]).skip(true).weights(WeightPrior::Scales);
-    let by_hand = short(by_hand.noise(noise).transform(transform)).fit(&data).unwrap();
+    let by_hand = by_hand.noise(noise).transform(transform).method(Method::Mams);
+    let by_hand = short(by_hand).fit(&data).unwrap();
     assert_eq!(by_hand.draws().values(), fit.draws().values());
 }
 
@@ -144,7 +145,7 @@ fn a_run_goes_on_with_the_model_of_its_folder_and_does_not_look_at_the_clock_aga
     let path = folder.path().join("run");
     let recipe = || Fit::regression("y").chains(2).draws(20).seed(5).within(Duration::MAX);
     let whole = recipe().fit(&data).unwrap();
-    assert_eq!(whole.draws().info().warmup, 2000);
+    assert_eq!(whole.draws().info().warmup, 1000);
 
     // The run is ended while it samples, where `fit.json` has the model and the numbers of iterations.
     let (stop, at) = (StopHandle::new(), path.join("fit.json"));
@@ -167,7 +168,7 @@ fn a_run_goes_on_with_the_model_of_its_folder_and_does_not_look_at_the_clock_aga
 
     // The same settings, said by hand, are the same fit; others are not.
     let chosen = whole.search().unwrap().chosen;
-    let same = recipe().model(chosen).warmup(2000).in_folder(&path).fit(&data).unwrap();
+    let same = recipe().model(chosen).warmup(1000).in_folder(&path).fit(&data).unwrap();
     assert_eq!(same.draws().values(), whole.draws().values());
     refused!(recipe().hidden(&[7]).in_folder(&path).fit(&data), OtherFit {});
     refused!(recipe().seed(6).in_folder(&path).fit(&data), OtherFit {});
@@ -179,8 +180,49 @@ fn a_run_goes_on_with_the_model_of_its_folder_and_does_not_look_at_the_clock_aga
     refused!(recipe().in_folder(&path).fit(&data), Table {});
     std::fs::remove_file(path.join("fit.json")).unwrap();
     refused!(recipe().in_folder(&path).fit(&data), Table {});
-    let rebuilt = recipe().model(chosen).warmup(2000).in_folder(&path).fit(&data).unwrap();
+    let rebuilt = recipe().model(chosen).warmup(1000).in_folder(&path).fit(&data).unwrap();
     assert_eq!(rebuilt.draws().values(), whole.draws().values());
+}
+
+/// With so short a warm-up they do not converge at once.
+#[test]
+fn chains_run_until_they_have_converged() {
+    let data = rows(60, |x| (2.0 * x).sin());
+    let recipe = || Fit::regression("y").chains(2).warmup(20).seed(5).within(Duration::MAX);
+    let whole = recipe().fit(&data).unwrap();
+    let n = whole.draws().n_draws();
+    assert!([2000, 4000, 8000].contains(&n), "{n}");
+    assert!(whole.verdict().unwrap().is_converged() || n == 8000);
+    // The number is a setting like another one.
+    let named = Fit::regression("y").model(whole.search().unwrap().chosen);
+    let named = |draws| named.clone().chains(2).warmup(20).seed(5).draws(draws);
+    let of = |draws| named(draws).fit(&data).unwrap();
+    assert!(!of(n / 2).verdict().unwrap().is_converged());
+    assert_eq!(of(n).draws().values(), whole.draws().values());
+
+    // A run that was stopped goes on to the same end.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    for moment in [5, 300] {
+        let stop = StopHandle::new();
+        let (watched, at) = (stop.clone(), path.join("fit.json"));
+        let watch = std::thread::spawn(move || {
+            while !at.exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(moment));
+            watched.stop();
+        });
+        recipe().in_folder(&path).stop_handle(&stop).fit(&data).unwrap();
+        watch.join().unwrap();
+    }
+    let gone_on = recipe().in_folder(&path).within(Duration::ZERO).fit(&data).unwrap();
+    assert_eq!(gone_on.draws().values(), whole.draws().values());
+    let loaded = recipe().in_folder(&path).fit(&data).unwrap();
+    assert_eq!(loaded.draws().values(), whole.draws().values());
+    assert_eq!(loaded.recipe().to_string(), whole.recipe().to_string());
+    let same = named(n).in_folder(&path).fit(&data).unwrap();
+    assert_eq!(same.draws().values(), whole.draws().values());
 }
 
 #[test]

@@ -1,10 +1,13 @@
-//! Runs that end early: by a panic in a user's code, or asked to stop within a long draw.
+//! Runs that end early: by a panic in a user's code, asked to stop within a long draw, or with enough draws.
+
+use std::sync::Mutex;
 
 use bnn_mcmc::diagnostics::Outcome;
 use bnn_mcmc::draws::recorder::{ChainPlan, OneDraw};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Phase, Step, WarmupProgress};
 use bnn_mcmc::targets::Point;
+use bnn_mcmc::testing::GaussianTarget;
 
 use crate::fixtures::{assert_same, watched};
 use crate::refused;
@@ -104,6 +107,50 @@ fn a_run_stopped_within_thinned_draws_goes_on_bit_for_bit() {
 fn run_of<T: Target>(target: &T, threads: usize) -> Sampler<'_, T, Rwm> {
     let sampler = Sampler::new(target, Rwm::default()).chains(3).warmup(20).draws(15);
     sampler.thin(100).threads(threads)
+}
+
+/// The condition is looked at after 10 draws, 20, 40 and no more, also by runs that go on.
+#[test]
+fn a_run_ends_with_enough_draws_also_after_a_stop() {
+    let target = GaussianTarget::standard(2).unwrap();
+    let run = |draws| Sampler::new(&target, Rwm::default()).chains(3).warmup(20).draws(draws);
+    let asked = Mutex::new(Vec::new());
+    let enough = |least: usize| {
+        let asked = &asked;
+        move |so_far: &Draws| {
+            assert!(!so_far.info().stopped_early && so_far.info().reports.len() == 3);
+            asked.lock().unwrap().push(so_far.n_draws());
+            so_far.n_draws() >= least
+        }
+    };
+    let ended = run(1000).until(10, enough(25)).run().unwrap();
+    assert_same(&ended, &run(40).run().unwrap());
+    assert_eq!(std::mem::take(&mut *asked.lock().unwrap()), [10, 20, 40]);
+    let never = run(50).until(10, enough(1000)).run().unwrap();
+    assert_same(&never, &run(50).run().unwrap());
+    assert_eq!(std::mem::take(&mut *asked.lock().unwrap()), [10, 20, 40]);
+    assert_same(&run(7).until(10, enough(0)).run().unwrap(), &run(7).run().unwrap());
+
+    // A run of as many draws as were made so far is one that was stopped then.
+    for (made, expected) in
+        [(5, vec![10, 20, 40]), (20, vec![20, 40]), (21, vec![40]), (40, vec![40])]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        run(made).checkpoint(&path, Every::Draws(3)).run().unwrap();
+        asked.lock().unwrap().clear();
+        let gone_on = run(1000).until(10, enough(25)).checkpoint(&path, Every::Draws(3));
+        assert_same(&gone_on.run().unwrap(), &ended);
+        assert_eq!(*asked.lock().unwrap(), expected);
+    }
+
+    // The draws so far come back if the condition panics.
+    let panics = run(1000).until(10, |so_far| so_far.n_draws() < 20 || panic!("what of it"));
+    assert_eq!(panics.run().unwrap().n_draws(), 10);
+    let panics = run(1000).until(10, |so_far| so_far.n_draws() >= 20 && panic!("what of it"));
+    let draws = panics.run().unwrap();
+    assert!(draws.info().stopped_early && draws.n_draws() == 20);
+    assert!(draws.info().panic.as_ref().is_some_and(|panic| panic.contains("what of it")));
 }
 
 #[test]

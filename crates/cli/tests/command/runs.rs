@@ -157,7 +157,7 @@ fn the_data_choose_a_model_unless_one_is_given() {
         fitted.out
     );
     let text = place.read("r/config.toml");
-    for line in ["hidden = [20]", "skip = true", "weights = \"scales\"", "method = \"collapsed\""] {
+    for line in ["hidden = [20]", "skip = true", "weights = \"scales\"", "method = \"mams\""] {
         assert!(text.lines().any(|l| l == line), "{line}\n{text}");
     }
     let search = &json(&place.read("r/fit.json"))["recipe"]["search"];
