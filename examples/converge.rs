@@ -179,11 +179,12 @@ fn run(mut args: Args) -> Result<(), Error> {
 
 /// The network with the parts that were asked for, and its priors, as a `Fit` has them.
 fn network(args: &Args, sizes: &[usize], features: &[String]) -> Result<(Network, Priors), Error> {
-    let mut network = NonCentred::new(Mlp::new(sizes, Activation::Tanh)?);
+    let network = Mlp::new(sizes, Activation::Tanh)?;
+    let network = if args.skip { Skip::new(network)? } else { Skip::without(network) };
+    let mut network = NonCentred::new(network);
     if args.scales {
         network = network.by_column("w0", "log_relevance", features)?;
     }
-    let network = if args.skip { Skip::new(network)? } else { Skip::without(network) };
     let mut priors = Priors::by_fan_in(&network);
     let network = if args.is_by_row() { LogSd::new(network)? } else { LogSd::without(network) };
     let squared_scale = LogInverseGamma::new(0.5, 0.005)?;

@@ -758,9 +758,8 @@ impl Recipe {
         let seconds = |sizes: Sizes| tables * pace.seconds(sizes, self.workers());
         let is_short = |sizes: &Sizes| seconds(*sizes) <= RUN * left;
         let taken = WARMUPS.into_iter().map(of).find(is_short).unwrap_or(least);
-        let multiples = (1..=MOST).map(|k| Sizes { draws: k * taken.draws, ..taken });
-        let most = multiples.filter(|sizes| is_short(sizes) && self.draws.is_none()).last();
-        let most = most.filter(|most| most.draws > taken.draws);
+        let mut multiples = (2..=MOST).rev().map(|k| Sizes { draws: k * taken.draws, ..taken });
+        let most = multiples.find(|sizes| is_short(sizes) && self.draws.is_none());
         let mut said = format!(
             "time        about {} for {} of {} + {} iterations",
             duration(seconds(taken)),

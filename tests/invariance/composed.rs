@@ -15,7 +15,7 @@ use crate::fixtures::worst_of;
 
 const ROWS: usize = 12;
 
-type Network = LogSd<Skip<NonCentred<Mlp>>>;
+type Network = LogSd<NonCentred<Skip<Mlp>>>;
 type Noisy = Posterior<Network, AnyLikelihood>;
 
 /// What differs between the cases: the noise, and, to be noticed, the responses.
@@ -41,12 +41,12 @@ const GROUPS: usize = 4;
 /// 2-3-1 with a scale for each input, a linear part, and intercepts of groups if asked.
 fn network(case: Case) -> Network {
     let network = Mlp::new(&[2, 3, 1], Activation::Tanh).unwrap();
-    let network = NonCentred::new(network).by_column("w0", "log_relevance", &["a", "b"]).unwrap();
     let mut network = Skip::new(network).unwrap();
     if case.intercepts.is_some() {
         network =
             network.intercepts("site", ["a", "b", "c", "d"].map(String::from).into()).unwrap();
     }
+    let network = NonCentred::new(network).by_column("w0", "log_relevance", &["a", "b"]).unwrap();
     if case.log_sd { LogSd::new(network).unwrap() } else { LogSd::without(network) }
 }
 

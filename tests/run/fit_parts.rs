@@ -89,13 +89,14 @@ fn logits_of_classes_have_a_larger_scale() {
     let recipe = || Fit::classification("kind").reader(|r| r.ignore(["y"])).hidden(&[6, 4]);
     let fitted = fit(recipe().skip(true).weights(WeightPrior::Scales));
     let network = Mlp::new(&[5, 6, 4, 3], Activation::Tanh).unwrap();
-    let network = NonCentred::new(network).by_column("w0", "log_relevance", &COLUMNS).unwrap();
+    let network = NonCentred::new(Skip::new(network).unwrap());
+    let network = network.by_column("w0", "log_relevance", &COLUMNS).unwrap();
     let network = network.by_block("w2", "log_output_variance").unwrap();
-    let network = Skip::new(network).unwrap();
+    let network = network.by_block("skip", "log_skip_variance").unwrap();
     let priors = Priors::by_fan_in(&network)
         .with("log_relevance", half_t(1.0))
         .with("log_output_variance", half_t(4.0))
-        .hierarchical("skip", "log_skip_variance", half_t(4.0 * 0.2f64.sqrt()));
+        .with("log_skip_variance", half_t(4.0));
     check(&fitted, network, priors);
     // Without scales, the linear part has the prior by fan-in; a linear model has no second linear part.
     let plain = fit(recipe().skip(true));
