@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ndarray::ArrayView1;
 use rand::RngCore;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use crate::Error;
 use crate::data::{Dataset, Response, Split, Task, Transform};
 use crate::error::caught;
 use crate::message::{Choice, Plain, count, listed};
+use crate::portable::{ln, ln_gamma};
 use crate::rng::ChainRng;
 use crate::sampler::StopHandle;
 use crate::threads;
@@ -68,6 +70,11 @@ pub struct Search {
     /// Of each level, 0.5, 0.9 and 0.95, the share of rows that lie within the chosen candidate's predictive interval;
     /// empty for classes and times. By the rank of the response among the predictive draws, ties at random.
     pub coverage: Vec<(f64, f64)>,
+    /// The mean log density of a row without any feature, by the response of the other folds alone: a normal distribution of their mean and
+    /// variance, the shares of classes with one row more in each, a negative binomial distribution of the moments of counts. `None` of
+    /// times, and of counts with an exposure or in categories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intercept_only: Option<f64>,
 }
 
 /// One candidate of a [`Search`].
@@ -134,6 +141,9 @@ impl Search {
                 said.push(format!("log density of a row that it has not seen {log_density:.3}"));
             }
             _ => said.push("no candidate could be compared with another".into()),
+        }
+        if let (Some(density), Some(line)) = (self.intercept_only, said.last_mut()) {
+            *line += &format!("; without any feature {density:.3}");
         }
         if !self.coverage.is_empty() {
             let percent = |values: Vec<f64>, digits: usize| {
@@ -307,8 +317,13 @@ impl Recipe {
         let held = self.predict_folds(candidates, &folds, data, origin, deadline)?;
         let weight = |&row: &usize| data.weights().map(|w| w[row]);
         let test = folds.iter().flat_map(|fold| &fold.test);
-        let (search, pace) =
-            decided(candidates, &held, &test.filter_map(weight).collect::<Vec<_>>());
+        let weights: Vec<f64> = test.filter_map(weight).collect();
+        let (mut search, pace) = decided(candidates, &held, &weights);
+        if self.reader.offset().is_none() && search.rows > 0 {
+            search.intercept_only = intercept_only(data, &folds)
+                .map(|densities| mean_and_error(&densities, &weights).0)
+                .filter(|density| density.is_finite());
+        }
         self.report(&search.to_string());
         let mut recipe = search.chosen.of(self, columns);
         recipe.search = Some(search);
@@ -511,8 +526,55 @@ fn decided(
         rows,
         tried: tried.collect(),
         coverage: coverage(pit, rows, weights),
+        intercept_only: None,
     };
     (search, pace)
+}
+
+/// The log densities of [`Search::intercept_only`], fold by fold.
+fn intercept_only(data: &Dataset, folds: &[Split]) -> Option<Vec<f64>> {
+    let w = |row: usize| data.weights().map_or(1.0, |w| w[row]);
+    let mut densities = Vec::new();
+    for Split { train, test } in folds {
+        let total: f64 = train.iter().map(|row| w(*row)).sum();
+        let moments = |y: ArrayView1<f64>| {
+            let mean = train.iter().map(|&row| w(row) * y[row]).sum::<f64>() / total;
+            let squares = train.iter().map(|&row| w(row) * (y[row] - mean).powi(2));
+            (mean, squares.sum::<f64>() / total)
+        };
+        match data.response() {
+            Response::Real(y) => {
+                let columns: Vec<_> = y.columns().into_iter().map(moments).collect();
+                let log_density = |(y, (mean, variance)): (&f64, &(f64, f64))| {
+                    let squared = (y - mean).powi(2) / variance;
+                    -0.5 * (ln(std::f64::consts::TAU * variance) + squared)
+                };
+                let of_row =
+                    |&row: &usize| y.row(row).iter().zip(&columns).map(log_density).sum::<f64>();
+                densities.extend(test.iter().map(of_row));
+            }
+            Response::Classes { index, names } => {
+                let mut rows = vec![1.0; names.len()];
+                train.iter().for_each(|&row| rows[index[row]] += w(row));
+                let all = total + names.len() as f64;
+                densities.extend(test.iter().map(|&row| ln(rows[index[row]] / all)));
+            }
+            Response::Counts(y) if y.ncols() == 1 => {
+                let (mean, variance) = moments(y.column(0));
+                let mean = mean.max(0.5 / total);
+                // Hardly different from a Poisson distribution where counts scatter less than one.
+                let size = mean * mean / (variance - mean).max(1e-6 * mean * mean);
+                let log_mass = |&row: &usize| {
+                    let y = y[[row, 0]];
+                    let ways = ln_gamma(y + size) - ln_gamma(size) - ln_gamma(y + 1.0);
+                    ways + size * ln(size / (size + mean)) + y * ln(mean / (size + mean))
+                };
+                densities.extend(test.iter().map(log_mass));
+            }
+            Response::Counts(_) | Response::Censored { .. } => return None,
+        }
+    }
+    Some(densities)
 }
 
 /// The mean of values of rows, by their weights if there are any, and its standard error. Rows whose weights sum to less
@@ -625,6 +687,39 @@ mod tests {
         let (search, pace) = decided(&THREE, &[failed(), failed(), failed()], &[]);
         assert_eq!((search.chosen, search.rows), (Candidate::Linear, 0));
         assert!(pace.is_none());
+    }
+
+    #[test]
+    fn a_density_without_features_is_of_the_other_folds() {
+        let of = |data: Dataset, train: &[usize], test: &[usize]| {
+            let fold = Split { train: train.into(), test: test.into() };
+            intercept_only(&data, &[fold])
+        };
+        let x = |rows: usize| ndarray::Array2::from_shape_fn((rows, 1), |(i, _)| i as f64);
+        let close = |found: Option<Vec<f64>>, expected: &[f64]| {
+            let found = found.unwrap();
+            assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-4, "{found} {expected}");
+            }
+        };
+        let root = 0.5 * std::f64::consts::TAU.ln();
+        let real = Dataset::regression(x(4), ndarray::array![[1.0], [3.0], [2.0], [4.0]]).unwrap();
+        close(of(real.clone(), &[0, 1], &[2, 3]), &[-root, -root - 2.0]);
+        // Twice 1 and twice 3, and a row that does not count.
+        let weighted = real.with_weights([2.0, 2.0, 1.0, 0.0]).unwrap();
+        close(of(weighted, &[0, 1, 3], &[2]), &[-root]);
+        let names = ["a", "b", "c"].map(String::from).to_vec();
+        let classes = Dataset::classification(x(4), vec![0, 0, 1, 2], names).unwrap();
+        close(of(classes, &[0, 1, 2], &[3, 0]), &[(1.0f64 / 6.0).ln(), 0.5f64.ln()]);
+        // Mean 2 and variance 4: of size 2, so that 0 and 1 have the probability 1/4.
+        let counts = |y: [f64; 4]| {
+            let y = ndarray::Array2::from_shape_vec((4, 1), y.to_vec()).unwrap();
+            Dataset::counts(x(4), y).unwrap()
+        };
+        close(of(counts([0.0, 4.0, 0.0, 1.0]), &[0, 1], &[2, 3]), &[0.25f64.ln(); 2]);
+        // Of no variance: Poisson.
+        close(of(counts([2.0, 2.0, 0.0, 1.0]), &[0, 1], &[2, 3]), &[-2.0, 2f64.ln() - 2.0]);
     }
 
     #[test]

@@ -294,9 +294,9 @@ class BnnRegressor(_Numbers):
         smaller steps: 0.95 or 0.99 help where the verdict says that a few transitions diverged.
     chains, warmup, draws : int, default=None
         The number of chains; iterations of warm-up, and draws, of each of them. None is 4, 1000 and
-        1000; where the data choose the model, 150 to 1000 iterations by `minutes`, and as many draws
-        as it takes to converge, from 100 to 8000; of an ensemble 8, 4100 and 60, and all but the last 100 iterations of its
-        warm-up (at most half) are steps of the optimisation.
+        1000; where the data choose the model, 150 to 1000 iterations by `minutes`, and as many
+        draws as it takes to converge, from 100 to 8000; of an ensemble 8, 4100 and 60, and all but
+        the last 100 iterations of its warm-up (at most half) are steps of the optimisation.
     minutes : float, default=None
         The minutes that the choice of a model and the run may take, as far as it can be foreseen:
         `warmup` and `draws` that are not given are as many as the time allows.

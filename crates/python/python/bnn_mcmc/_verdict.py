@@ -61,6 +61,9 @@ class Search:
         predictive interval; empty for classes and times.
     text : str
         The search in words.
+    intercept_only : float or None
+        The mean log predictive density of a row without any feature; None of times, and of counts
+        with an exposure.
     """
 
     chosen: str
@@ -68,6 +71,7 @@ class Search:
     tried: dict[str, dict[str, float] | str]
     coverage: dict[float, float]
     text: str
+    intercept_only: float | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -87,7 +91,8 @@ def searched(fit: Fit) -> Search | None:
             if scores is None
             else {name: _number(value) for name, value in scores.items()}
         )
-    return Search(search["chosen"], search["rows"], tried, dict(search["coverage"]), text)
+    coverage, intercept_only = dict(search["coverage"]), search.get("intercept_only")
+    return Search(search["chosen"], search["rows"], tried, coverage, text, intercept_only)
 
 
 def judged(fit: Fit, threads: int) -> tuple[Verdict, dict[str, Any]]:
