@@ -40,8 +40,8 @@ def test_the_data_choose_a_model_that_predicts_well(wave, fitted):
     assert isinstance(search, Search)
     assert (search.rows, list(search.tried)) == (150, REAL)
     # The mean is a wave.
-    assert search.chosen == "network" and fitted.diagnostics_["network"] == [2, 20, 1]
-    chosen, linear = search.tried["network"], search.tried["linear"]
+    assert search.chosen in REAL[2:] and fitted.diagnostics_["network"] == [2, 20, 1]
+    chosen, linear = search.tried[search.chosen], search.tried["linear"]
     assert chosen["difference"] == chosen["se_difference"] == 0
     assert linear["difference"] < -3 * linear["se_difference"] < 0
     for scores in search.tried.values():
@@ -61,13 +61,15 @@ def test_a_search_is_printed_as_a_table_and_sentences(fitted):
     search = fitted.search_
     lines = str(search).splitlines()
     assert [line.split()[0] for line in lines[:5]] == REAL
-    assert lines[2].split() == [
-        "network",
-        f"{search.tried['network']['log_density']:.3f}",
+    assert lines[REAL.index(search.chosen)].split() == [
+        search.chosen,
+        f"{search.tried[search.chosen]['log_density']:.3f}",
         "chosen",
     ]
     linear = search.tried["linear"]["log_density"]
     assert f", of the linear model {linear:.3f}: " in lines[5]
+    assert lines[5].endswith(f"; without any feature {search.intercept_only:.3f}")
+    assert search.intercept_only < linear
     assert lines[6].startswith("intervals of 50, 90 and 95 % cover ")
     assert len(lines) == 7
 
@@ -109,7 +111,7 @@ def test_imputed_tables_share_the_model_of_the_first(wave, tmp_path):
 
 
 def test_a_model_that_is_chosen_is_the_one_of_its_name(wave, fitted):
-    named = BnnRegressor(model="network", **OPEN).fit(*wave)
+    named = BnnRegressor(model=fitted.search_.chosen, **OPEN).fit(*wave)
     assert named.search_ is None
     assert (named.predict(wave[0]) == fitted.predict(wave[0])).all()
     given = {"hidden": (20,), "skip": True, "weight_prior": "scales", "noise": "student_t"}
@@ -218,10 +220,11 @@ def test_a_run_in_a_folder_is_taken_up_without_a_new_search(wave, fitted, tmp_pa
     assert "chosen among" not in capfd.readouterr().err
     assert (again.predict(X) == first.predict(X)).all()
     assert again.search_ == longer.search_ == first.search_
-    whole = BnnRegressor(**{**OPEN, "draws": 80}, model="network").fit(X, y)
+    chosen = fitted.search_.chosen
+    whole = BnnRegressor(**{**OPEN, "draws": 80}, model=chosen).fit(X, y)
     assert (longer.predict(X) == whole.predict(X)).all()
     # The model may be named from then on.
-    named = BnnRegressor(**{**settings, "draws": 80}, model="network").fit(X, y)
+    named = BnnRegressor(**{**settings, "draws": 80}, model=chosen).fit(X, y)
     assert (named.predict(X) == whole.predict(X)).all()
     with pytest.raises(ValueError, match="the folder holds another fit, in which `hidden` is"):
         BnnRegressor(**{**settings, "draws": 80}, model="linear").fit(X, y)
