@@ -160,13 +160,18 @@ choice! { "model", Candidate {
 pub enum Method {
     /// [`Nuts`](crate::sampler::Nuts). The default where the output layer cannot be integrated out.
     Nuts,
-    /// [`Mams`](crate::sampler::Mams) on all parameters. A [search](super::Search) takes it for all networks. With Student's
-    /// t for a real response, where each step of [`Collapsed`](Self::Collapsed) is given a weight of each row, it had 1.8 (CPS1985,
-    /// 428 rows), 1.2 (Auto, 314) and 1.6 times (Hitters, 211) the effective draws of it in a second (least of predictions, log likelihood and log prior), and
-    /// no divergent transitions where that had 5 (`--model network-transformed --warmup 1000 --draws 1000`). Measured (`--model network --warmup 600 --draws 600`, this method beside
-    /// [`Nuts`](Self::Nuts)) on networks of 20 units with sampled scales, for classes and counts, 600
-    /// iterations of warm-up and 600 draws of 4 chains: half the time of NUTS, and 0.5 to 4 times the effective draws of
-    /// the predictions (6 tables; on a seventh, of collinear columns, neither had converged).
+    /// [`Mams`](crate::sampler::Mams) on all parameters. A [search](super::Search), and a model by
+    /// [name](super::Recipe::model), takes it for networks, except where [`Collapsed`](Self::Collapsed) is the default and
+    /// the noise is normal.
+    ///
+    /// Measured with Student's t for a real response, where each step of `Collapsed` is given a weight of each row
+    /// (`--model network-transformed --warmup 1000 --draws 1000`): 1.8 (CPS1985, 428 rows), 1.2 (Auto, 314) and 1.6 times
+    /// (Hitters, 211) the effective draws of `Collapsed` in a second (least of predictions, log likelihood and log prior),
+    /// and no divergent transitions where that had 5.
+    ///
+    /// Measured for classes and counts, networks of 20 units with sampled scales, 4 chains (`--model network --warmup 600
+    /// --draws 600`): half the time of [`Nuts`](Self::Nuts), and 0.5 to 4 times its effective draws of the predictions (6
+    /// tables; on a seventh, of collinear columns, neither had converged).
     Mams,
     /// [`Mams`](crate::sampler::Mams) on the posterior whose output layer is integrated out
     /// ([`Collapsed`](crate::sampler::Collapsed)): for [`Noise::Gaussian`] with one hidden layer or

@@ -87,6 +87,8 @@ const WARMUPS: [usize; 5] = [1000, 500, 300, 200, 150];
 const LEAST: (usize, usize) = (150, 100);
 /// The most draws, as a multiple of those after which chains are first judged.
 const MOST: usize = 8;
+/// The most numbers that such draws may have: 512 MB, for which room is made before the run.
+const MOST_NUMBERS: usize = 1 << 26;
 /// The share of the time that is left which the forecast of a run may take.
 const RUN: f64 = 0.67;
 /// The standard deviation of the weights that chains start from.
@@ -278,7 +280,8 @@ impl Recipe {
     /// the pace of the chosen model's chains on the folds. Of 1,000, 500, 300, 200 and 150 iterations of warm-up the first
     /// is taken with which warm-up and as many draws, of 150 only 100, take two thirds of the time that is left or less, or the last.
     /// Then **chains run until they have converged**: if the [verdict](super::Fit::verdict) is another one they make twice as many
-    /// draws, four times, and at most eight times as many, as long as the forecast of all stays within two thirds of the time.
+    /// draws, four times, and at most eight times as many, as long as the forecast of all stays within two thirds of the time
+    /// and the draws of all chains have at most 2^26 numbers (512 MB).
     ///
     /// All this is written down with the fit, and a run that goes on in
     /// its folder does not look at the clock again. A candidate that has not predicted all rows after two fifths of the time
@@ -794,10 +797,10 @@ impl Recipe {
         };
         if !verdict.is_converged() {
             self.report(&format!(
-                "goes on     after {} of each chain R-hat is up to {:.3}, with {} effective",
+                "goes on     after {} of each chain R-hat is up to {:.3}, with {}",
                 count(draws.n_draws(), "draw"),
                 verdict.max_rhat(),
-                count(verdict.min_ess() as usize, "draw"),
+                count(verdict.min_ess() as usize, "effective draw"),
             ));
         }
         verdict.is_converged()
@@ -1385,6 +1388,14 @@ impl Recipe {
         !self.layers().is_empty() || self.is_by_row() || !self.reader.groupings().is_empty()
     }
 
+    /// The most draws of each chain, of so many parameters: fewer where chains run until they have converged and more
+    /// would take too much memory.
+    fn most_draws_of(&self, dim: usize) -> usize {
+        let Sizes { chains, draws, .. } = self.sizes();
+        let room = MOST_NUMBERS / chains.saturating_mul(dim).max(1);
+        self.most_draws.map_or(draws, |most| most.min(room).max(draws)) //~ room-for-draws
+    }
+
     /// Runs the sampler; with a checkpoint, goes on from it.
     pub(super) fn sample<'t>(
         &'t self,
@@ -1546,8 +1557,8 @@ impl Recipe {
         let Sizes { chains, warmup, draws } = self.sizes();
         //~ seed-of-fit
         let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed_of_draws());
-        let mut sampler =
-            sampler.warmup(warmup).draws(self.most_draws.unwrap_or(draws)).init(start);
+        let most = self.most_draws_of(posterior.dim());
+        let mut sampler = sampler.warmup(warmup).draws(most).init(start);
         if self.most_draws.is_some() {
             sampler = sampler.until(draws, |so_far| self.have_converged(parts, so_far)); //~ judged-as-it-runs
         }
@@ -1587,4 +1598,22 @@ fn variance_of(column: &str) -> String {
 pub(super) fn mean_log_increment(classes: usize) -> f64 {
     let k = classes as f64;
     ln(2.0 * ln(k - 1.0) / (k - 2.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_that_are_left_to_the_verdict_fit_into_memory() {
+        let recipe = Fit::regression("y").chains(4).draws(1000);
+        assert_eq!(recipe.most_draws_of(10), 1000);
+        let recipe = Recipe { most_draws: Some(8000), ..recipe };
+        assert_eq!(recipe.most_draws_of(10), 8000);
+        assert_eq!(recipe.most_draws_of(0), 8000);
+        assert_eq!(recipe.most_draws_of(1 << 12), 1 << 12);
+        // The draws that were asked for are not taken away; whether there is memory for them is the sampler's matter.
+        assert_eq!(recipe.most_draws_of(1 << 20), 1000);
+        assert_eq!(recipe.most_draws_of(usize::MAX), 1000);
+    }
 }

@@ -243,10 +243,13 @@ impl Candidate {
         if is_open {
             own.transform = transform;
         }
-        // Networks of candidates have noise under which little is gained by integrating the output layer out.
-        let method = match own.layers().is_empty() {
-            true => own.chosen_method(columns),
-            false => own.method.unwrap_or(Method::Mams),
+        let has_t = matches!(own.noise, Some(Noise::StudentT | Noise::HeteroscedasticStudentT));
+        let method = match (own.method, own.chosen_method(columns)) {
+            (Some(given), _) => given,
+            (None, chosen) if own.layers().is_empty() => chosen,
+            //~ method-of-candidate
+            (None, Method::Collapsed) if !has_t => Method::Collapsed,
+            (None, _) => Method::Mams,
         };
         own.method(method)
     }
@@ -634,6 +637,24 @@ mod tests {
         // A difference of -0.2 in every row has no error, and is more than one.
         let held_out = [held(&[-3.0; 4]), held(&[-1.2; 4]), held(&[-1.0; 4])];
         assert_eq!(decided(&THREE, &held_out, &[]).0.chosen, Candidate::NetworkTransformed);
+    }
+
+    /// Student's t is what makes each step of `Collapsed` dear, and classes have no layer to integrate out.
+    #[test]
+    fn networks_are_sampled_by_mams_unless_their_noise_is_normal() {
+        let of = |candidate: Candidate, recipe: Recipe, columns| {
+            candidate.of(&recipe, columns).method.expect("of a candidate")
+        };
+        let (network, y) = (Candidate::Network, || Fit::regression("y"));
+        assert_eq!(of(network, y(), 1), Method::Mams);
+        assert_eq!(of(network, y(), 2), Method::Collapsed);
+        assert_eq!(of(network, y().noise(Noise::Gaussian), 1), Method::Collapsed);
+        assert_eq!(of(network, y().noise(Noise::Heteroscedastic), 1), Method::Collapsed);
+        assert_eq!(of(network, y().hidden(&[600]).noise(Noise::Gaussian), 1), Method::Mams);
+        assert_eq!(of(network, y().method(Method::Collapsed), 1), Method::Collapsed);
+        assert_eq!(of(network, Fit::classification("y"), 1), Method::Mams);
+        assert_eq!(of(network, Fit::counts("y").method(Method::Nuts), 1), Method::Nuts);
+        assert_eq!(of(Candidate::Linear, y(), 1), Method::Nuts);
     }
 
     #[test]

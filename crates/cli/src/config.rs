@@ -170,10 +170,10 @@ pub struct ModelSettings {
 #[command(next_help_heading = "Sampler")]
 #[serde(deny_unknown_fields, default)]
 pub struct SamplerSettings {
-    /// The method [default: collapsed where it can be used at a reasonable cost, else nuts, of networks that
-    /// the data choose mams]. An
-    /// ensemble is not the posterior: its chains are members, each optimised from a start of its own and
-    /// then sampled for a short while
+    /// The method [default: collapsed where it can be used at a reasonable cost, else nuts; of networks that
+    /// the data or a model's name choose, other than those of normal noise, mams]. An ensemble is not the
+    /// posterior: its chains are members, each optimised from a start of its own and then sampled for a short
+    /// while
     #[arg(long)]
     pub method: Option<Chosen<Method>>,
     // The flag `--chains` may also say which chains a job runs: see `fit::FitArgs`.

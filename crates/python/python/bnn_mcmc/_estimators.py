@@ -282,11 +282,11 @@ class BnnRegressor(_Numbers):
         the response itself, and log densities, too, so that models with and without a transform can
         be compared.
     method : {"nuts", "mams", "collapsed", "tempered", "ensemble"}, default=None
-        How the posterior is sampled: by NUTS; by MAMS, for networks of classes and counts; with
-        the output layer integrated out; by a ladder of tempered posteriors, for separate modes.
-        None integrates the output layer out where that is possible (one response column, or
-        several with gaussian noise) and the last hidden layer has at most 500 units, else it is
-        NUTS. ``"ensemble"``, in haste, does not sample the posterior: each chain is a member,
+        How the posterior is sampled: by NUTS; by MAMS; with the output layer integrated out; by a
+        ladder of tempered posteriors, for separate modes. None integrates the output layer out
+        where that is possible (one response column, or several with gaussian noise) and the last
+        hidden layer has at most 500 units, else it is NUTS; networks that the data or the name of a
+        model choose are sampled by MAMS unless their noise is normal. ``"ensemble"``, in haste, does not sample the posterior: each chain is a member,
         optimised from a start of its own and then sampled for a short while.
     target_accept : float, default=None
         The mean acceptance probability, between 0 and 1, that warm-up adapts the step size to. None
