@@ -1,6 +1,6 @@
 //! Scaling of columns, fitted on the training rows and applied to all.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use super::Dataset;
@@ -10,6 +10,9 @@ use crate::Error;
 use crate::error::Row;
 use crate::message::{Advice, count, number};
 use crate::portable::ln;
+
+/// The most rows by which a transform of a column that has no line in features is learnt.
+const MOST_ROWS: usize = 10_000;
 
 /// Scaling to mean 0 and standard deviation 1.
 ///
@@ -53,7 +56,8 @@ impl Standardise {
         Self { transform, ..self }
     }
 
-    /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors.
+    /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors. Columns of two different
+    /// values, such as indicators, are not transformed: scaled, they would be the same.
     ///
     /// # Errors
     /// If there are no rows, a number is not finite, or a column is constant or spread so widely or
@@ -64,7 +68,7 @@ impl Standardise {
     }
 
     /// Fits the features of a training set, by the [weights](Dataset::with_weights) of its rows if they have
-    /// any. Errors as [`fit`](Self::fit), with the features' names.
+    /// any. Columns of two different values are not transformed. Errors as [`fit`](Self::fit), with the features' names.
     pub fn fit_features(&self, train: &Dataset) -> Result<Scaler, Error> {
         let train = train.counted();
         self.fit_named(train.x().view(), train.weights(), train.feature_names(), None)
@@ -103,7 +107,8 @@ impl Standardise {
         Ok(Scaler { columns, ..scaler })
     }
 
-    /// The transform of each column; `None` of those that stay as they are. Constant columns do.
+    /// The transform of each column; `None` of those that stay as they are: constant columns, and where there are no
+    /// `features` for a line columns of two values.
     fn powers(
         &self,
         x: ArrayView2<f64>,
@@ -116,7 +121,16 @@ impl Standardise {
         }
         let table = "values to fit a scaling on";
         check_finite(table, &x.to_owned(), names)?;
-        self.transform.check(table, x, names, |row| Row::Number(row + 1))?;
+        let few = |column: ArrayView1<f64>| {
+            let mut others = column.iter().filter(|y| **y != column[0]);
+            let second = others.next();
+            second.is_none() || features.is_none() && others.all(|y| Some(y) == second)
+        };
+        let taken: Vec<usize> = (0..x.ncols()).filter(|j| !few(x.column(*j))).collect();
+        let of_taken: Vec<String> = taken.iter().map(|j| names[*j].clone()).collect();
+        let columns = x.select(Axis(1), &taken);
+        self.transform.check(table, columns.view(), &of_taken, |row| Row::Number(row + 1))?;
+        let mut step = 1;
         let line = match features {
             Some(features) => {
                 let plain = Self::new().allow_constant();
@@ -124,13 +138,17 @@ impl Standardise {
                 let scaler = plain.fit_named(features, weights, &numbered, None)?;
                 Line::new(scaler.transform(features)?.view(), weights)
             }
-            None => Line::mean(x.nrows(), weights),
+            None => {
+                step = x.nrows().div_ceil(MOST_ROWS).max(1);
+                let weights = weights.map(|w| w.slice_move(s![..;step]));
+                Line::mean(x.nrows().div_ceil(step), weights)
+            }
         };
-        let of = |column: ArrayView1<f64>| {
-            let is_constant = column.iter().all(|y| *y == column[0]);
-            (!is_constant).then(|| self.transform.fit(column, &line)).flatten()
-        };
-        Ok(x.columns().into_iter().map(of).collect())
+        let mut powers = vec![None; names.len()];
+        for (j, column) in taken.into_iter().zip(columns.columns()) {
+            powers[j] = self.transform.fit(column.slice(s![..;step]), &line);
+        }
+        Ok(powers)
     }
 }
 
@@ -307,7 +325,8 @@ impl Scaler {
 
     /// The scaling with column `j` as it is.
     pub(crate) fn without(mut self, j: usize) -> Self {
-        (self.columns[j].shift, self.columns[j].scale) = (self.low, 1.0);
+        let column = &mut self.columns[j];
+        (column.shift, column.scale, column.transform) = (self.low, 1.0, None);
         self
     }
 

@@ -13,7 +13,7 @@ use crate::error::Row;
 use crate::message::{Advice, number};
 use crate::portable::{exp, exp_m1, ln, ln_1p};
 
-/// A transform of a real response before it is standardised: z = g(y), with g rising. Its parameters
+/// A transform of a real response, or of a feature, before it is standardised: z = g(y), with g rising. Its parameters
 /// are learnt from the training rows; they are then a [`PowerTransform`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -68,8 +68,8 @@ choice! { "transform", Transform {
 ///
 /// RSS is the sum of squared residuals of g(y_i) around its least-squares line in the standardised
 /// features of the n training rows; around its mean where features have no part in it ([`Standardise::fit`]
-/// and [`Standardise::fit_features`]), where there are fewer than two rows for each coefficient, and where
-/// n (features)^2 exceeds 10^10. lambda is the best multiple of 0.001: more digits say nothing.
+/// and [`Standardise::fit_features`], which ask at most 10,000 rows, evenly spaced), where there are fewer than two rows
+/// for each coefficient, and where n (features)^2 exceeds 10^10. lambda is the best multiple of 0.001: more digits say nothing.
 ///
 /// For lambda from 0 to 2, Yeo-Johnson maps all real numbers to all real numbers, and predictions are finite.
 /// Box-Cox with lambda > 0 reaches g > -1/lambda only: [`inverse`](Self::inverse) is 0 below, so that
@@ -149,12 +149,16 @@ impl Transform {
             Self::BoxCox => exp(line.mean_of(&y.mapv(ln))),
             Self::YeoJohnson => line.sd_of(y),
         };
+        if !unit.is_normal() {
+            return None; // the same value in the rows that are asked, or next to it
+        }
         let at = |k: usize| of(k as f64 / 1000.0, unit);
+        let logs = y.mapv(|y| at(0).log_of(y));
         let (mut best, mut range) = (1000, (0, MOST));
         for step in [100, 10, 1] {
             let mut largest = f64::NEG_INFINITY;
             for k in (range.0..=range.1).step_by(step) {
-                let profile = line.profile(y, &at(k));
+                let profile = line.profile(&logs, &at(k));
                 if profile > largest {
                     (best, largest) = (k, profile);
                 }
@@ -184,15 +188,32 @@ impl PowerTransform {
         self.transform == Transform::YeoJohnson
     }
 
+    /// log t of Box-Cox, sign(t) log(1 + |t|) of Yeo-Johnson; NaN where the transform is not of y.
+    fn log_of(&self, y: f64) -> f64 {
+        let t = y / self.unit;
+        match self.is_two_sided() {
+            false if y > 0.0 => ln(t),
+            false => f64::NAN,
+            true => ln_1p(t.abs()).copysign(t),
+        }
+    }
+
+    /// g(y) from [`log_of`](Self::log_of) y.
+    fn forward_of_log(&self, log: f64) -> f64 {
+        match self.is_two_sided() {
+            true if log < 0.0 => -power(-log, 2.0 - self.lambda), //~ yeo-johnson-below
+            _ => power(log, self.lambda),
+        }
+    }
+
+    /// log g'(y) from [`log_of`](Self::log_of) y.
+    fn log_derivative_of_log(&self, log: f64) -> f64 {
+        (self.lambda - 1.0) * log - ln(self.unit) //~ power-derivative
+    }
+
     /// g(y); NaN where the transform is not of y.
     pub fn forward(&self, y: f64) -> f64 {
-        let (t, lambda) = (y / self.unit, self.lambda);
-        match self.is_two_sided() {
-            false if y > 0.0 => power(ln(t), lambda),
-            false => f64::NAN,
-            true if t < 0.0 => -power(ln_1p(-t), 2.0 - lambda), //~ yeo-johnson-below
-            true => power(ln_1p(t), lambda),
-        }
+        self.forward_of_log(self.log_of(y))
     }
 
     /// An error if the transform is not of `value`, in this row, counted from 0.
@@ -219,13 +240,7 @@ impl PowerTransform {
 
     /// log g'(y), by which a log density of g(y) becomes one of y; NaN where the transform is not of y.
     pub fn log_derivative(&self, y: f64) -> f64 {
-        let t = y / self.unit;
-        let log = match self.is_two_sided() {
-            false if y > 0.0 => ln(t),
-            false => f64::NAN,
-            true => ln_1p(t.abs()).copysign(t),
-        };
-        (self.lambda - 1.0) * log - ln(self.unit) //~ power-derivative
+        self.log_derivative_of_log(self.log_of(y))
     }
 
     /// Mean and variance of y = g^-1(z) for z ~ N(mean, sd^2).
@@ -383,12 +398,12 @@ impl Line {
         }
     }
 
-    /// l(lambda) of [`PowerTransform`].
-    fn profile(&self, y: ArrayView1<f64>, power: &PowerTransform) -> f64 {
+    /// l(lambda) of [`PowerTransform`], of [`PowerTransform::log_of`] the responses.
+    fn profile(&self, logs: &Array1<f64>, power: &PowerTransform) -> f64 {
         let n = self.n;
-        let mut z = self.weigh(y.mapv(|y| power.forward(y)));
+        let mut z = self.weigh(logs.mapv(|log| power.forward_of_log(log)));
         self.remove(&mut z);
-        let slopes = y.iter().map(|y| power.log_derivative(*y));
+        let slopes = logs.iter().map(|log| power.log_derivative_of_log(*log));
         let slopes: f64 = match self.weights() {
             Some(w) => w.iter().zip(slopes).map(|(w, slope)| w * slope).sum(),
             None => slopes.sum(),

@@ -149,7 +149,9 @@ impl Saved {
             if let Some(recipe) = recipe.as_object_mut() {
                 recipe.remove("search"); //~ same-model
                 recipe.remove("most_draws");
-                recipe.entry("skip").or_insert(false.into());
+                for flag in ["skip", "power_features"] {
+                    recipe.entry(flag).or_insert(false.into());
+                }
                 recipe.entry("weights").or_insert(WeightPrior::default().name().into());
                 let own = recipe.entry("noise").or_insert(Value::Null);
                 if own.is_null() {

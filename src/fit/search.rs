@@ -215,7 +215,7 @@ impl Candidate {
             (Self::Network, Task::Regression) if columns == 1 => {
                 (Some(Noise::StudentT), Transform::None)
             }
-            (Self::LinearTransformed | Self::NetworkTransformed, _) => {
+            (Self::LinearTransformed | Self::NetworkTransformed, Task::Regression) => {
                 (Some(Noise::StudentT), Transform::YeoJohnson)
             }
             (Self::NetworkHeteroscedastic, _) => {
@@ -227,7 +227,10 @@ impl Candidate {
             (Self::LinearWeibull | Self::NetworkWeibull, _) => {
                 (Some(Noise::Weibull), Transform::None)
             }
-            (Self::Linear | Self::Network, task) => (Noise::default_of(task), Transform::None),
+            (
+                Self::Linear | Self::LinearTransformed | Self::Network | Self::NetworkTransformed,
+                task,
+            ) => (Noise::default_of(task), Transform::None),
         };
         let is_open = recipe.has_open_noise();
         let (hidden, weights) = match self.is_linear() {
@@ -238,6 +241,8 @@ impl Candidate {
         own.model = None;
         own.hidden.get_or_insert(hidden);
         own.skip.get_or_insert(!self.is_linear());
+        //~ powers-of-candidate
+        own.power_features.get_or_insert(!self.is_linear() || self == Self::LinearTransformed);
         own.weights.get_or_insert(weights);
         own.noise = own.noise.or(noise);
         if is_open {
@@ -269,23 +274,33 @@ impl Recipe {
     }
 
     /// The candidates for a response of so many columns, from the simplest one on.
-    pub(super) fn candidates(&self, columns: usize) -> &'static [Candidate] {
+    pub(super) fn candidates(&self, columns: usize) -> Vec<Candidate> {
         use Candidate::{
             Linear, LinearHurdle, LinearTransformed, LinearWeibull, Network,
             NetworkHeteroscedastic, NetworkHurdle, NetworkTransformed, NetworkWeibull,
         };
-        match self.task {
+        let has_response = self.task == Task::Regression;
+        let known: &[Candidate] = match self.task {
             Task::Regression if self.has_open_noise() && columns == 1 => {
                 &[Linear, LinearTransformed, Network, NetworkTransformed, NetworkHeteroscedastic]
             }
+            Task::Regression => &[Linear, Network],
             Task::Counts if self.has_open_noise() => {
-                &[Linear, LinearHurdle, Network, NetworkHurdle]
+                &[Linear, LinearTransformed, LinearHurdle, Network, NetworkHurdle]
             }
             Task::Survival if self.has_open_noise() => {
-                &[Linear, LinearWeibull, Network, NetworkWeibull]
+                &[Linear, LinearTransformed, LinearWeibull, Network, NetworkWeibull]
             }
-            _ => &[Linear, Network],
-        }
+            Task::Classification | Task::Counts | Task::Survival => {
+                &[Linear, LinearTransformed, Network]
+            }
+        };
+        let mut known = known.to_vec();
+        // It is the linear model, or the linear model is it.
+        known.retain(|candidate| {
+            *candidate != LinearTransformed || has_response || self.power_features.is_none()
+        });
+        known
     }
 
     /// The recipe with the model that predicts best, and the pace of its chains. Candidates that have not predicted all
@@ -317,11 +332,11 @@ impl Recipe {
             count(rows, "row"),
             folds.len()
         ));
-        let held = self.predict_folds(candidates, &folds, data, origin, deadline)?;
+        let held = self.predict_folds(&candidates, &folds, data, origin, deadline)?;
         let weight = |&row: &usize| data.weights().map(|w| w[row]);
         let test = folds.iter().flat_map(|fold| &fold.test);
         let weights: Vec<f64> = test.filter_map(weight).collect();
-        let (mut search, pace) = decided(candidates, &held, &weights);
+        let (mut search, pace) = decided(&candidates, &held, &weights);
         if self.reader.offset().is_none() && search.rows > 0 {
             search.intercept_only = intercept_only(data, &folds)
                 .map(|densities| mean_and_error(&densities, &weights).0)

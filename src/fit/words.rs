@@ -138,17 +138,19 @@ impl Recipe {
         columns: usize,
         mut line: impl FnMut(&str, String) -> fmt::Result,
     ) -> fmt::Result {
-        let scaled = match (self.task, self.transform) {
-            (Task::Classification | Task::Counts | Task::Survival, _) => "features".to_string(),
-            (Task::Regression, _) if self.has_shares() => "features".to_string(),
-            (Task::Regression, Transform::None) => "features and response".to_string(),
-            (Task::Regression, Transform::Log) => {
-                "features, and the log of the response,".to_string()
-            }
-            (Task::Regression, power) => format!(
-                "features, and the response by {}, lambda by maximum likelihood,",
-                power.in_words()
-            ),
+        let by = |power: Transform| match power {
+            Transform::None | Transform::Log => String::new(),
+            power => format!(" by {}, lambda by maximum likelihood,", power.in_words()),
+        };
+        let of_features = self.transform_of_features();
+        let features = format!("features{}", by(of_features));
+        let has_response = self.task == Task::Regression && !self.has_shares();
+        let scaled = match self.transform {
+            _ if !has_response => features,
+            power if power == of_features => format!("features and response{}", by(power)),
+            Transform::None => format!("{features} and response"),
+            Transform::Log => format!("{features} and the log of the response,"),
+            power => format!("{features} and the response{}", by(power)),
         };
         line(
             "scaling",
