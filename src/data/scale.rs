@@ -14,6 +14,17 @@ use crate::portable::ln;
 /// The most rows by which a transform of a column that has no line in features is learnt.
 const MOST_ROWS: usize = 10_000;
 
+/// What the columns are that a scaling is fitted on.
+#[derive(Clone, Copy, PartialEq)]
+enum Role<'a> {
+    Values,
+    Features,
+    /// Responses to these features.
+    Response {
+        features: ArrayView2<'a, f64>,
+    },
+}
+
 /// Scaling to mean 0 and standard deviation 1.
 ///
 /// The standard deviation is the population's: sums of squares are divided by the number of rows,
@@ -56,22 +67,21 @@ impl Standardise {
         Self { transform, ..self }
     }
 
-    /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors. Columns of two different
-    /// values, such as indicators, are not transformed: scaled, they would be the same.
+    /// Fits each column of `x` `[rows x columns]`. Columns are named `#1`, `#2`, ... in errors.
     ///
     /// # Errors
     /// If there are no rows, a number is not finite, or a column is constant or spread so widely or
     /// narrowly that its standard deviation is not an ordinary `f64`; a number that the transform is
     /// not of.
     pub fn fit(&self, x: ArrayView2<f64>) -> Result<Scaler, Error> {
-        self.fit_named(x, None, &numbered(x.ncols()), None)
+        self.fit_named(x, None, &numbered(x.ncols()), Role::Values)
     }
 
     /// Fits the features of a training set, by the [weights](Dataset::with_weights) of its rows if they have
-    /// any. Columns of two different values are not transformed. Errors as [`fit`](Self::fit), with the features' names.
+    /// any. Columns of two different values, such as indicators, are not transformed: scaled, they would be the same. Errors as [`fit`](Self::fit), with the features' names.
     pub fn fit_features(&self, train: &Dataset) -> Result<Scaler, Error> {
         let train = train.counted();
-        self.fit_named(train.x().view(), train.weights(), train.feature_names(), None)
+        self.fit_named(train.x().view(), train.weights(), train.feature_names(), Role::Features)
     }
 
     /// Fits the real response of a training set, by the weights of its rows, too; the parameters of a transform depend on the
@@ -80,7 +90,8 @@ impl Standardise {
     pub fn fit_response(&self, train: &Dataset) -> Result<Scaler, Error> {
         let train = train.counted();
         let y = train.real()?.view();
-        self.fit_named(y, train.weights(), train.response_names(), Some(train.x().view()))
+        let role = Role::Response { features: train.x().view() };
+        self.fit_named(y, train.weights(), train.response_names(), role)
     }
 
     fn fit_named(
@@ -88,9 +99,9 @@ impl Standardise {
         x: ArrayView2<f64>,
         weights: Option<ArrayView1<f64>>,
         names: &[String],
-        features: Option<ArrayView2<f64>>,
+        role: Role,
     ) -> Result<Scaler, Error> {
-        let powers = self.powers(x, weights, names, features)?;
+        let powers = self.powers(x, weights, names, role)?;
         let transformed = match self.transform.is_none() {
             true => None,
             false => Some(forward(x, &powers)),
@@ -107,14 +118,13 @@ impl Standardise {
         Ok(Scaler { columns, ..scaler })
     }
 
-    /// The transform of each column; `None` of those that stay as they are: constant columns, and where there are no
-    /// `features` for a line columns of two values.
+    /// The transform of each column; `None` of those that stay as they are: constant columns, and features of two values.
     fn powers(
         &self,
         x: ArrayView2<f64>,
         weights: Option<ArrayView1<f64>>,
         names: &[String],
-        features: Option<ArrayView2<f64>>,
+        role: Role,
     ) -> Result<Vec<Option<PowerTransform>>, Error> {
         if self.transform.is_none() {
             return Ok(vec![None; names.len()]);
@@ -124,21 +134,21 @@ impl Standardise {
         let few = |column: ArrayView1<f64>| {
             let mut others = column.iter().filter(|y| **y != column[0]);
             let second = others.next();
-            second.is_none() || features.is_none() && others.all(|y| Some(y) == second)
+            second.is_none() || (role == Role::Features && others.all(|y| Some(y) == second))
         };
         let taken: Vec<usize> = (0..x.ncols()).filter(|j| !few(x.column(*j))).collect();
         let of_taken: Vec<String> = taken.iter().map(|j| names[*j].clone()).collect();
         let columns = x.select(Axis(1), &taken);
         self.transform.check(table, columns.view(), &of_taken, |row| Row::Number(row + 1))?;
         let mut step = 1;
-        let line = match features {
-            Some(features) => {
+        let line = match role {
+            Role::Response { features } => {
                 let plain = Self::new().allow_constant();
                 let numbered = numbered(features.ncols());
-                let scaler = plain.fit_named(features, weights, &numbered, None)?;
+                let scaler = plain.fit_named(features, weights, &numbered, Role::Values)?;
                 Line::new(scaler.transform(features)?.view(), weights)
             }
-            None => {
+            Role::Values | Role::Features => {
                 step = x.nrows().div_ceil(MOST_ROWS).max(1);
                 let weights = weights.map(|w| w.slice_move(s![..;step]));
                 Line::mean(x.nrows().div_ceil(step), weights)
@@ -326,7 +336,7 @@ impl Scaler {
     /// The scaling with column `j` as it is.
     pub(crate) fn without(mut self, j: usize) -> Self {
         let column = &mut self.columns[j];
-        (column.shift, column.scale, column.transform) = (self.low, 1.0, None);
+        (column.shift, column.scale, column.transform) = (self.low, 1.0, None); //~ without-scale
         self
     }
 
@@ -496,6 +506,39 @@ mod tests {
         let x = array![[1e15 + 1.0], [1e15 + 3.0]];
         let scaler = Standardise::new().fit(x.view()).unwrap();
         assert_eq!((scaler.columns()[0].shift, scaler.columns()[0].scale), (1e15 + 2.0, 1.0));
+    }
+
+    /// Of 30,000 rows every third one is asked; lambda by scipy's `yeojohnson_normmax` of these.
+    #[test]
+    fn features_have_their_own_transforms_unless_they_have_two_values() {
+        let n = 30_000;
+        let value = |i: usize| -((i as f64 + 0.5) / n as f64).ln() + 0.25 * (i % 3) as f64;
+        let x = Array2::from_shape_fn((n, 3), |(i, j)| match j {
+            0 => value(i),
+            1 => (i % 2) as f64,
+            _ => 7.0,
+        });
+        let scaling = Standardise::new().allow_constant().after(Transform::YeoJohnson);
+        let fit = |x: &Array2<f64>| {
+            let data = Dataset::regression(x.clone(), Array1::zeros(x.nrows())).unwrap();
+            scaling.fit_features(&data).unwrap()
+        };
+        let scaler = fit(&x);
+        let transforms: Vec<_> = scaler.columns().iter().map(|c| c.transform).collect();
+        assert_eq!(transforms[1..], [None, None]);
+        let third = x.slice(s![..;3, ..]).to_owned();
+        let of_third = fit(&third);
+        assert_eq!(transforms[0], of_third.columns()[0].transform);
+        let z = scaler.transform(x.view()).unwrap();
+        assert_abs_diff_eq!(z.column(0).mean().unwrap(), 0.0, epsilon = 1e-9);
+        assert_abs_diff_eq!(z.column(0).std(0.0), 1.0, epsilon = 1e-9);
+        let without = scaler.without(0);
+        assert_eq!(without.transform(x.view()).unwrap().column(0), x.column(0));
+        // Of a value that is rare, these rows have one.
+        let mut rare = Array2::zeros((n, 1));
+        rare[[1, 0]] = 1.0;
+        rare[[2, 0]] = 2.0;
+        assert!(fit(&rare).is_affine());
     }
 
     #[test]

@@ -55,8 +55,9 @@ choice! { "transform", Transform {
 ///
 /// where (u^a - 1) / a is log u at a = 0. [`Transform::Log`] is Box-Cox with lambda = 0 and unit 1. The
 /// unit is the geometric mean of the training rows for Box-Cox, where it changes g by a scale and a
-/// shift only and keeps digits, and their standard deviation for Yeo-Johnson, so that fits do not depend on
-/// the unit in which the table has the response. Densities are of y in the table's unit:
+/// shift only and keeps digits. For Yeo-Johnson it is their standard deviation, or the median of |y| over those that are
+/// not 0 if that is smaller, as of a long tail, whose standard deviation would leave most rows where g is straight. So fits
+/// do not depend on the unit in which the table has the response. Densities are of y in the table's unit:
 /// log p(y) = log p(z) + log g'(y).
 ///
 /// lambda maximises the likelihood of a normal linear model for g(y), profiled over its coefficients and
@@ -147,7 +148,7 @@ impl Transform {
             Self::None => return None,
             Self::Log => return Some(of(0.0, 1.0)),
             Self::BoxCox => exp(line.mean_of(&y.mapv(ln))),
-            Self::YeoJohnson => line.sd_of(y),
+            Self::YeoJohnson => line.sd_of(y).min(line.median_size_of(y)), //~ unit-of-power
         };
         if !unit.is_normal() {
             return None; // the same value in the rows that are asked, or next to it
@@ -367,6 +368,23 @@ impl Line {
             }
             None => y.std(0.0),
         }
+    }
+
+    /// The median of |y| over the rows in which y is not 0: the smallest such number that at least half of them do not
+    /// exceed.
+    fn median_size_of(&self, y: ArrayView1<f64>) -> f64 {
+        let weight = |row: usize| self.weights().map_or(1.0, |w| w[row]);
+        let mut sizes: Vec<(f64, f64)> =
+            y.iter().enumerate().map(|(row, y)| (y.abs(), weight(row))).collect();
+        sizes.retain(|(size, _)| *size > 0.0);
+        sizes.sort_unstable_by(|(a, _), (b, _)| a.total_cmp(b));
+        let half = 0.5 * sizes.iter().map(|(_, weight)| weight).sum::<f64>();
+        let mut sum = 0.0;
+        let middle = sizes.iter().find(|(_, weight)| {
+            sum += weight;
+            sum >= half
+        });
+        middle.map_or(f64::INFINITY, |(size, _)| *size)
     }
 
     /// The line in `x` `[rows x features]`, or the mean alone where rows are too few or features too many.

@@ -150,8 +150,9 @@ impl Parts {
         }
         // A level may lie among the validation rows alone.
         let model_rows = imputed::without_marks(&recipe, &train, &origin)?;
-        //~ fitted-features
+        //~ powers-of-fit
         let scaling = Standardise::new().allow_constant().after(recipe.transform_of_features());
+        //~ fitted-features
         let mut features = scaling.fit_features(&model_rows)?;
         for place in n_features..data.n_features() {
             features = features.without(place); //~ offset-scale

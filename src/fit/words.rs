@@ -149,8 +149,12 @@ impl Recipe {
             _ if !has_response => features,
             power if power == of_features => format!("features and response{}", by(power)),
             Transform::None => format!("{features} and response"),
-            Transform::Log => format!("{features} and the log of the response,"),
-            power => format!("{features} and the response{}", by(power)),
+            power => {
+                let features = features.trim_end_matches(',');
+                let log = if power == Transform::Log { "log of the " } else { "" };
+                let end = if log.is_empty() { by(power) } else { ",".into() };
+                format!("{features}, and the {log}response{end}")
+            }
         };
         line(
             "scaling",

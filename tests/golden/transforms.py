@@ -54,7 +54,8 @@ def profiles():
 
     def add(family, y, with_features):
         y = np.asarray(y)
-        unit = 1.0 if family == "box_cox" else float(np.std(y))
+        size = np.sort(np.abs(y[y != 0]))
+        unit = 1.0 if family == "box_cox" else float(min(np.std(y), size[(len(size) - 1) // 2]))
         if with_features:
             found = optimize.minimize_scalar(
                 negative_profile, args=(y / unit, x, family), bounds=(0, 2), method="bounded", options={"xatol": 1e-10}
@@ -80,6 +81,7 @@ def profiles():
     add("yeo_johnson", 50 * (stats.gumbel_r.ppf(p)[order]), False)
     add("yeo_johnson", -20 * stats.gumbel_r.ppf(p)[order] - 3, False)
     add("yeo_johnson", 0.01 * np.sinh(0.6 * (normal + line) + 0.4), True)
+    add("yeo_johnson", 50 * np.sinh(1.5 * normal + 0.7), False)
     return cases
 
 

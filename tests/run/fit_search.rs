@@ -133,7 +133,8 @@ fn a_search_and_its_settings_make_the_same_draws_for_any_number_of_threads() {
         other => panic!("{other}"),
     };
     let by_hand = Fit::regression("y").hidden(&[20]).skip(true).weights(WeightPrior::Scales);
-    let by_hand = by_hand.noise(noise).transform(transform).method(Method::Mams);
+    let by_hand = by_hand.noise(noise).transform(transform).power_features(true);
+    let by_hand = by_hand.method(Method::Mams);
     let by_hand = short(by_hand).fit(&data).unwrap();
     assert_eq!(by_hand.draws().values(), fit.draws().values());
 }
@@ -285,16 +286,18 @@ fn every_task_has_candidates_and_other_names_are_refused() {
     };
     let classes = Dataset::classification(x.clone(), class, ["a", "b", "c"]).unwrap();
     let (names, fit) = of(Fit::classification("y"), classes);
-    assert_eq!(names, "linear network");
+    assert_eq!(names, "linear linear_transformed network");
     assert!(fit.search().unwrap().coverage.is_empty());
     let counts = Dataset::counts(x.clone(), counts).unwrap();
     let (names, _) = of(Fit::counts("y"), counts.clone());
-    assert_eq!(names, "linear linear_hurdle network network_hurdle");
+    assert_eq!(names, "linear linear_transformed linear_hurdle network network_hurdle");
     let (names, _) = of(Fit::counts("y").noise(Noise::Poisson), counts.clone());
-    assert_eq!(names, "linear network");
+    assert_eq!(names, "linear linear_transformed network");
+    let (names, _) = of(Fit::counts("y").power_features(true), counts.clone());
+    assert_eq!(names, "linear linear_hurdle network network_hurdle");
     let survival = Dataset::censored(x.clone(), times, ends).unwrap();
     let (names, _) = of(Fit::survival("y"), survival);
-    assert_eq!(names, "linear linear_weibull network network_weibull");
+    assert_eq!(names, "linear linear_transformed linear_weibull network network_weibull");
     let (names, fit) = of(Fit::regression(["y", "z"]), Dataset::regression(x, two).unwrap());
     assert_eq!((names, fit.search().unwrap().coverage.len()), ("linear network".into(), 3));
 
@@ -308,8 +311,8 @@ fn every_task_has_candidates_and_other_names_are_refused() {
     let other = Fit::counts("y").model(Candidate::NetworkTransformed).fit(&counts);
     assert_eq!(
         other.unwrap_err().to_string(),
-        "`model` is network_transformed, but must be one of linear, linear_hurdle, network and network_hurdle for this \
-         response"
+        "`model` is network_transformed, but must be one of linear, linear_transformed, linear_hurdle, network and \
+         network_hurdle for this response"
     );
     let job = Fit::counts("y").chains(4).only_chains(0..1).fit(&counts);
     assert_eq!(

@@ -134,6 +134,59 @@ fn units_do_not_matter_and_columns_have_their_own_transforms() {
     assert!(found.abs() < 4.0, "{found}");
 }
 
+/// The log density at the same draws is the one of features that were transformed by hand, and so are predictions.
+/// Indicators, an offset and groups stay as they are.
+#[test]
+fn features_are_transformed_as_by_hand() {
+    let normal = data(80);
+    let mut x = normal.x().mapv(f64::exp);
+    x.column_mut(1).mapv_inplace(|x| f64::from(u8::from(x > 1.0)));
+    let recipe = recipe().validation(0.25);
+    let skewed = normal.clone().with_x(x).unwrap();
+    let fit = recipe.clone().power_features(true).fit(&skewed).unwrap();
+    let [skew, indicator] = fit.feature_scaler().columns() else { panic!() };
+    let power = skew.transform.unwrap();
+    assert!(power.transform == Transform::YeoJohnson && power.lambda < 0.7, "{power}");
+    assert_eq!(indicator.transform, None);
+    // The range is in the table's own units.
+    assert!(fit.ranges()[0].high > 3.0);
+    let words = fit.recipe().to_string();
+    assert!(
+        words.contains(
+            "features by Yeo-Johnson, lambda by maximum likelihood, and response to mean"
+        ),
+        "{words}"
+    );
+
+    let mut by_hand = skewed.x().clone();
+    by_hand.column_mut(0).mapv_inplace(|x| power.forward(x));
+    let by_hand = skewed.clone().with_x(by_hand).unwrap();
+    let other = recipe.clone().fit(&by_hand).unwrap();
+    let target = |fit: &Fit, q: &[f64]| {
+        let posterior = fit.posterior();
+        posterior.log_density(q, &mut posterior.workspace()).total()
+    };
+    for k in 0..10 {
+        let q = fit.draws().values().slice(ndarray::s![0, 6 * k, ..]).to_vec();
+        close(target(&fit, &q), target(&other, &q));
+    }
+    let scaled = |fit: &Fit, rows: &Dataset| {
+        let rows = fit.feature_scaler().scale_features(rows).unwrap();
+        let rows = fit.response_scaler().unwrap().scale_response(&rows).unwrap();
+        fit.posterior().predict(fit.draws(), &rows).unwrap().mean().to_owned()
+    };
+    let own = scaled(&fit, fit.validation().unwrap());
+    let unit = &fit.response_scaler().unwrap().columns()[0];
+    let predicted = fit.predict(fit.validation().unwrap()).unwrap().mean().to_owned();
+    own.iter().zip(&predicted).for_each(|(z, y)| close(z * unit.scale + unit.shift, *y));
+
+    // Another lambda for other rows, none for the response; and as it was without it.
+    assert_eq!(unit.transform, None);
+    let plain = recipe.clone().power_features(false).fit(&skewed).unwrap();
+    assert_eq!(plain.draws().values(), recipe.fit(&skewed).unwrap().draws().values());
+    assert!(plain.feature_scaler().is_affine() && !fit.feature_scaler().is_affine());
+}
+
 /// Student's t has no mean after a transform, and no standard deviation.
 #[test]
 fn heavy_tails_have_medians() {

@@ -134,7 +134,7 @@ pub struct TableSettings {
 #[serde(deny_unknown_fields, default)]
 pub struct ModelSettings {
     /// The model [default: the one that predicts rows best which it has not seen, by cross-validation; if any
-    /// other setting of the model but noise and transform, or the method, is given: a network as described below]
+    /// other setting of the model but noise and transforms, or the method, is given: a network as described below]
     #[arg(long)]
     pub model: Option<Chosen<Candidate>>,
     /// The units of each hidden layer, separated by commas; 0 for a linear model [default: one
@@ -163,6 +163,10 @@ pub struct ModelSettings {
     /// comparisons are of the response itself [default: none]
     #[arg(long)]
     pub transform: Option<Chosen<Transform>>,
+    /// Each feature by Yeo and Johnson's power before it is standardised, so that a few large values do not decide what the
+    /// model says of all others [default: if the data choose the model, they choose this with it, else false]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false")]
+    pub power_features: Option<bool>,
 }
 
 /// The settings of the sampler.
@@ -263,6 +267,7 @@ impl Config {
                 weights_sd: None,
                 noise: None,
                 transform: Some(Chosen(Transform::None)),
+                power_features: None,
             },
             sampler: SamplerSettings {
                 method: None,
@@ -492,6 +497,7 @@ impl Config {
             weights_sd,
             noise,
             transform,
+            power_features,
         } = &self.model;
         if let Some(Chosen(model)) = *model {
             recipe = recipe.model(model);
@@ -516,6 +522,9 @@ impl Config {
         }
         if let Some(Chosen(transform)) = *transform {
             recipe = recipe.transform(transform);
+        }
+        if let Some(power) = *power_features {
+            recipe = recipe.power_features(power);
         }
         if let Some(validation) = self.table.validation {
             recipe = recipe.validation(validation);
@@ -612,6 +621,7 @@ impl Config {
             noise: Option<Noise>,
             #[serde(default)]
             transform: Transform,
+            power_features: Option<bool>,
             method: Option<Chosen<Method>>,
             chains: usize,
             warmup: usize,
@@ -627,6 +637,7 @@ impl Config {
             weights: Some(Chosen(chosen.weights.unwrap_or_default())),
             noise: chosen.noise.or(task.and_then(Noise::default_of)).map(Chosen),
             transform: Some(Chosen(chosen.transform)),
+            power_features: chosen.power_features.or(Some(false)),
             ..self.model
         };
         self.sampler.method = chosen.method;

@@ -22,6 +22,7 @@ pub struct Settings {
     weight_prior: Option<Weights>,
     noise: Option<String>,
     response_transform: Option<String>,
+    power_features: Option<bool>,
     method: Option<String>,
     target_accept: Option<f64>,
     chains: Option<usize>,
@@ -93,6 +94,9 @@ impl Settings {
         }
         if let Some(name) = &self.response_transform {
             recipe = recipe.transform(chosen(&transforms(), name)?);
+        }
+        if let Some(power) = self.power_features {
+            recipe = recipe.power_features(power);
         }
         if let Some(name) = &self.method {
             recipe = recipe.method(chosen(Method::ALL, name)?);

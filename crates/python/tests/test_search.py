@@ -115,6 +115,7 @@ def test_a_model_that_is_chosen_is_the_one_of_its_name(wave, fitted):
     assert named.search_ is None
     assert (named.predict(wave[0]) == fitted.predict(wave[0])).all()
     given = {"hidden": (20,), "skip": True, "weight_prior": "scales", "noise": "student_t"}
+    given["power_features"] = True
     by_parts = BnnRegressor(**given, method="mams", **OPEN).fit(*wave)
     assert by_parts.search_ is None
     network = BnnRegressor(model="network", **OPEN).fit(*wave)
@@ -141,9 +142,15 @@ def test_parts_that_are_given_come_before_the_model(wave):
 @pytest.mark.parametrize(
     ("estimator", "models"),
     [
-        (BnnClassifier, ["linear", "network"]),
-        (BnnCounts, ["linear", "linear_hurdle", "network", "network_hurdle"]),
-        (BnnSurvival, ["linear", "linear_weibull", "network", "network_weibull"]),
+        (BnnClassifier, ["linear", "linear_transformed", "network"]),
+        (
+            BnnCounts,
+            ["linear", "linear_transformed", "linear_hurdle", "network", "network_hurdle"],
+        ),
+        (
+            BnnSurvival,
+            ["linear", "linear_transformed", "linear_weibull", "network", "network_weibull"],
+        ),
     ],
 )
 def test_each_task_has_models_of_its_own(wave, estimator, models):
@@ -175,6 +182,7 @@ def test_each_task_has_models_of_its_own(wave, estimator, models):
         ({"minutes": "10"}, "`minutes` is '10', but must be"),
         ({"minutes": True}, "`minutes` is True, but must be"),
         ({"skip": "no"}, "`skip` is 'no', but must be True or False"),
+        ({"power_features": 1.0}, "`power_features` is 1.0, but must be True or False"),
     ],
 )
 def test_settings_out_of_range(wave, settings, message):

@@ -157,7 +157,8 @@ fn the_data_choose_a_model_unless_one_is_given() {
         fitted.out
     );
     let text = place.read("r/config.toml");
-    for line in ["hidden = [20]", "skip = true", "weights = \"scales\"", "method = \"mams\""] {
+    let parts = ["hidden = [20]", "skip = true", "weights = \"scales\"", "power_features = true"];
+    for line in parts.into_iter().chain(["method = \"mams\""]) {
         assert!(text.lines().any(|l| l == line), "{line}\n{text}");
     }
     let search = &json(&place.read("r/fit.json"))["recipe"]["search"];

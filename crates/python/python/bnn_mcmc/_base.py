@@ -96,6 +96,7 @@ class Bnn(BaseEstimator):
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
         skip: bool | None = None,
+        power_features: bool | None = None,
         group: str | Sequence[str] | None = None,
         weight_prior: WeightPrior | float | None = None,
         method: Method | None = None,
@@ -114,6 +115,7 @@ class Bnn(BaseEstimator):
         self.hidden: Sequence[int] | None = hidden
         self.activation: Activation = activation
         self.skip: bool | None = skip
+        self.power_features: bool | None = power_features
         self.group: str | Sequence[str] | None = group
         self.weight_prior: WeightPrior | float | None = weight_prior
         self.method: Method | None = method
@@ -249,6 +251,7 @@ class Bnn(BaseEstimator):
         self.hidden = None if hidden is None else tuple(hidden)
         self.activation = recipe["activation"].lower()
         self.skip = recipe.get("skip")
+        self.power_features = recipe.get("power_features")
         self.weight_prior = weights["normal"]["sd"] if isinstance(weights, dict) else weights
         self.method = recipe["method"]
         self.target_accept = recipe.get("target_accept")
@@ -580,6 +583,11 @@ class Bnn(BaseEstimator):
             "noise": None if noise is None else _name("noise", noise),
             "response_transform": (
                 None if transform is None else _name("response_transform", transform)
+            ),
+            "power_features": (
+                None
+                if self.power_features is None
+                else _flag("power_features", self.power_features)
             ),
             "method": None if self.method is None else _name("method", self.method),
             "target_accept": self._target_accept(),

@@ -240,9 +240,10 @@ class BnnRegressor(_Numbers):
         with the weights' prior ``"scales"``. The noise of ``"linear"`` is normal, that of
         ``"network"`` Student's t, of several outputs normal. Those called transformed have the
         ``response_transform`` ``"yeo_johnson"`` and Student's t; ``"network_heteroscedastic"`` is
-        ``"network_transformed"`` with a scale of the noise that depends on the features. Settings
-        of its parts, such as `hidden`, come before it. With a `noise` or a `response_transform`,
-        and for several outputs, there are ``"linear"`` and ``"network"`` alone.
+        ``"network_transformed"`` with a scale of the noise that depends on the features. All but
+        ``"linear"`` have `power_features`. Settings of its parts, such as `hidden`, come before it.
+        With a `noise` or a `response_transform`, and for several outputs, there are ``"linear"``
+        and ``"network"`` alone.
     hidden : sequence of int, default=None
         The units of each hidden layer; ``()`` is a linear model. None is those of the model that is
         named or chosen, and otherwise one layer of 100 units.
@@ -251,6 +252,11 @@ class BnnRegressor(_Numbers):
     skip : bool, default=None
         Whether a linear part stands beside the hidden layers: connections from the features to the
         outputs. None is as the model has it that is named or chosen, and otherwise False.
+    power_features : bool, default=None
+        Whether each feature is transformed by Yeo and Johnson's power, which the training rows say,
+        before it is standardised: then a few large values of a skewed feature do not decide what
+        the model says of all others. Features of two values stay as they are. None is as the model
+        has it that is named or chosen, and otherwise False.
     group : str or sequence of str, default=None
         The columns of X, a table, with the group of each row, such as a school or a patient. The
         outputs have an intercept for each group, N(0, tau^2) with tau sampled, and another
@@ -286,8 +292,9 @@ class BnnRegressor(_Numbers):
         ladder of tempered posteriors, for separate modes. None integrates the output layer out
         where that is possible (one response column, or several with gaussian noise) and the last
         hidden layer has at most 500 units, else it is NUTS; networks that the data or the name of a
-        model choose are sampled by MAMS unless their noise is normal. ``"ensemble"``, in haste, does not sample the posterior: each chain is a member,
-        optimised from a start of its own and then sampled for a short while.
+        model choose are sampled by MAMS unless their noise is normal. ``"ensemble"``, in haste,
+        does not sample the posterior: each chain is a member, optimised from a start of its own and
+        then sampled for a short while.
     target_accept : float, default=None
         The mean acceptance probability, between 0 and 1, that warm-up adapts the step size to. None
         is 0.9 for ``"collapsed"``, ``"mams"`` and ``"ensemble"``, else 0.8. A larger one makes
@@ -369,6 +376,7 @@ class BnnRegressor(_Numbers):
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
         skip: bool | None = None,
+        power_features: bool | None = None,
         group: str | Sequence[str] | None = None,
         weight_prior: WeightPrior | float | None = None,
         noise: RealNoise | None = None,
@@ -390,6 +398,7 @@ class BnnRegressor(_Numbers):
             hidden=hidden,
             activation=activation,
             skip=skip,
+            power_features=power_features,
             group=group,
             weight_prior=weight_prior,
             method=method,
@@ -424,10 +433,11 @@ class BnnCounts(_Numbers):
 
     Parameters
     ----------
-    model : {"linear", "linear_hurdle", "network", "network_hurdle"}, default=None
-        The model by name: log-linear, or a network as of `BnnRegressor`, with negative binomial
-        noise; or with zeros apart, the noise ``"hurdle_negative_binomial"``. With a `noise` there
-        are ``"linear"`` and ``"network"`` alone.
+    model : {"linear", "linear_transformed", "linear_hurdle", "network", "network_hurdle"}, \
+            default=None
+        The model by name: log-linear, also with `power_features`, or a network as of
+        `BnnRegressor`, with negative binomial noise; or with zeros apart, the noise
+        ``"hurdle_negative_binomial"``. With a `noise` there are no models with zeros apart.
     noise : {"negative_binomial", "poisson", "zero_inflated_negative_binomial", \
             "zero_inflated_poisson", "hurdle_negative_binomial", "hurdle_poisson"}, default=None
         How counts scatter; None is the noise of the model that is named or chosen, and otherwise
@@ -451,6 +461,7 @@ class BnnCounts(_Numbers):
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
         skip: bool | None = None,
+        power_features: bool | None = None,
         group: str | Sequence[str] | None = None,
         weight_prior: WeightPrior | float | None = None,
         noise: CountNoise | None = None,
@@ -472,6 +483,7 @@ class BnnCounts(_Numbers):
             hidden=hidden,
             activation=activation,
             skip=skip,
+            power_features=power_features,
             group=group,
             weight_prior=weight_prior,
             method=method,
@@ -506,9 +518,10 @@ class BnnSurvival(Bnn):
 
     Parameters
     ----------
-    model : {"linear", "linear_weibull", "network", "network_weibull"}, default=None
-        The model by name: linear, or a network as of `BnnRegressor`, of log-normal times; or of
-        Weibull times. With a `noise` there are ``"linear"`` and ``"network"`` alone.
+    model : {"linear", "linear_transformed", "linear_weibull", "network", "network_weibull"}, \
+            default=None
+        The model by name: linear, also with `power_features`, or a network as of `BnnRegressor`, of
+        log-normal times; or of Weibull times. With a `noise` there are no models of Weibull times.
     noise : {"log_normal", "weibull", "normal"}, default=None
         The distribution of times; None is that of the model that is named or chosen, and otherwise
         the first: log-normal or Weibull, with a scale that is sampled; or normal, of numbers of any
@@ -526,6 +539,7 @@ class BnnSurvival(Bnn):
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
         skip: bool | None = None,
+        power_features: bool | None = None,
         group: str | Sequence[str] | None = None,
         weight_prior: WeightPrior | float | None = None,
         noise: TimeNoise | None = None,
@@ -546,6 +560,7 @@ class BnnSurvival(Bnn):
             hidden=hidden,
             activation=activation,
             skip=skip,
+            power_features=power_features,
             group=group,
             weight_prior=weight_prior,
             method=method,
@@ -799,6 +814,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         hidden: Sequence[int] | None = None,
         activation: Activation = "tanh",
         skip: bool | None = None,
+        power_features: bool | None = None,
         group: str | Sequence[str] | None = None,
         weight_prior: WeightPrior | float | None = None,
         noise: ClassNoise | None = None,
@@ -819,6 +835,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
             hidden=hidden,
             activation=activation,
             skip=skip,
+            power_features=power_features,
             group=group,
             weight_prior=weight_prior,
             method=method,

@@ -21,6 +21,7 @@ class Settings(TypedDict):
     weight_prior: str | float | None
     noise: str | None
     response_transform: str | None
+    power_features: bool | None
     method: str | None
     target_accept: float | None
     chains: int | None
