@@ -659,6 +659,7 @@ impl Recipe {
         let (layers, prior) = (chosen.layers().to_vec(), chosen.prior());
         let mut chosen = chosen.hidden(&layers).weights(prior);
         chosen.skip.get_or_insert(false);
+        chosen.power_features.get_or_insert(false);
         chosen.noise = chosen.noise.or(Noise::default_of(chosen.task));
         let method = chosen.chosen_method(data.response().width());
         let chosen = chosen.method(method);

@@ -144,12 +144,13 @@ impl Place {
 /// snake case but the columns and keys of these tests.
 #[track_caller]
 fn names_no_code(message: &str) {
-    const KNOWN: [&str; 8] = [
+    const KNOWN: [&str; 9] = [
         "sepal_length",
         "sepal_width",
         "petal_length",
         "petal_width",
         "weights_sd",
+        "power_features",
         "drop_missing",
         "target_accept",
         "checkpoint_every",
