@@ -100,7 +100,7 @@ pub enum WeightPrior {
 }
 
 /// A model that a [search](super::Search) tries: a linear one, or a network of one hidden layer of 20 tanh units with a
-/// [linear part](super::Recipe::skip), sampled scales ([`WeightPrior::Scales`]) and
+/// [linear part](super::Recipe::skip) and sampled scales ([`WeightPrior::Scales`]). All but [`Linear`](Self::Linear) have
 /// [transformed features](super::Recipe::power_features).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -109,8 +109,8 @@ pub enum Candidate {
     /// A linear model: of real responses with [normal](Noise::Gaussian) noise, of classes logistic, of counts
     /// [negative binomial](Noise::NegativeBinomial), of times [log-normal](Noise::LogNormal).
     Linear,
-    /// [`Linear`](Self::Linear) in [transformed features](super::Recipe::power_features); for one real response also of the
-    /// response [transformed by Yeo-Johnson](crate::data::Transform::YeoJohnson), with [Student's t](Noise::StudentT).
+    /// [`Linear`](Self::Linear) in transformed features; of one real response also with the response [transformed by
+    /// Yeo-Johnson](crate::data::Transform::YeoJohnson) and [Student's t](Noise::StudentT).
     LinearTransformed,
     /// For counts: a log-linear model with [zeros apart](Noise::HurdleNegativeBinomial).
     LinearHurdle,
@@ -139,14 +139,14 @@ impl Candidate {
 }
 
 choice! { "model", Candidate {
-    Self::Linear, Self::Linear, "linear", "Linear in the features, with the task's plainest noise";
+    Self::Linear, Self::Linear, "linear",
+        "Linear in the features, with the task's plainest noise; all others: after a power transform of the features";
     Self::LinearTransformed, Self::LinearTransformed, "linear_transformed",
-        "Linear after a power transform of features and of a real response, which has Student's t";
+        "Linear; a real response with Student's t after a power transform";
     Self::LinearHurdle, Self::LinearHurdle, "linear_hurdle", "Counts: log-linear, zeros apart";
     Self::LinearWeibull, Self::LinearWeibull, "linear_weibull", "Times: linear, Weibull";
     Self::Network, Self::Network, "network",
-        "A network with a linear part, sampled scales and features after a power transform; of one real \
-         response with Student's t";
+        "A network with a linear part and sampled scales; of one real response with Student's t";
     Self::NetworkTransformed, Self::NetworkTransformed, "network_transformed",
         "Real responses: a network, Student's t after a power transform of the response";
     Self::NetworkHeteroscedastic, Self::NetworkHeteroscedastic, "network_heteroscedastic",

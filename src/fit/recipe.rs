@@ -90,7 +90,7 @@ const MOST: usize = 8;
 /// The most numbers that such draws may have: 512 MB, for which room is made before the run.
 const MOST_NUMBERS: usize = 1 << 26;
 /// The time of an iteration of a run in those of a chain on a fold, whose shorter warm-up comes to shorter trajectories: the
-/// median of 32 runs on 16 tables was 1.28, and 30 of them were between 0.87 and 1.56.
+/// median of 36 runs on 20 tables was 1.30, and 35 of them were between 0.87 and 1.87.
 const SLOWER: f64 = 1.3;
 /// The share of the time that is left which the forecast of a run may take.
 const RUN: f64 = 0.67;
@@ -284,7 +284,7 @@ impl Recipe {
 
     /// The time that a fit may take, the [search](super::Search) of a model included, as far as it can be foreseen: what
     /// gives way are iterations of warm-up and draws that were not asked for. Chains on all rows are forecast by
-    /// 1.3 times the pace of the chosen model's chains on the folds, the median of 32 runs. Of 1,000, 500, 300, 200 and 150 iterations of warm-up the first
+    /// 1.3 times the pace of the chosen model's chains on the folds, the median of 36 runs. Of 1,000, 500, 300, 200 and 150 iterations of warm-up the first
     /// is taken with which warm-up and as many draws, of 150 only 100, take two thirds of the time that is left or less, or the last.
     /// Then **chains run until they have converged**: if the [verdict](super::Fit::verdict) is another one they make twice as many
     /// draws, four times, and at most eight times as many, as long as the forecast of all stays within two thirds of the time

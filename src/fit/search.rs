@@ -242,7 +242,7 @@ impl Candidate {
         own.hidden.get_or_insert(hidden);
         own.skip.get_or_insert(!self.is_linear());
         //~ powers-of-candidate
-        own.power_features.get_or_insert(!self.is_linear() || self == Self::LinearTransformed);
+        own.power_features.get_or_insert(self != Self::Linear);
         own.weights.get_or_insert(weights);
         own.noise = own.noise.or(noise);
         if is_open {
@@ -279,7 +279,6 @@ impl Recipe {
             Linear, LinearHurdle, LinearTransformed, LinearWeibull, Network,
             NetworkHeteroscedastic, NetworkHurdle, NetworkTransformed, NetworkWeibull,
         };
-        let has_response = self.task == Task::Regression;
         let known: &[Candidate] = match self.task {
             Task::Regression if self.has_open_noise() && columns == 1 => {
                 &[Linear, LinearTransformed, Network, NetworkTransformed, NetworkHeteroscedastic]
@@ -295,12 +294,9 @@ impl Recipe {
                 &[Linear, LinearTransformed, Network]
             }
         };
-        let mut known = known.to_vec();
-        // It is the linear model, or the linear model is it.
-        known.retain(|candidate| {
-            *candidate != LinearTransformed || has_response || self.power_features.is_none()
-        });
-        known
+        // Of other responses than real ones it differs from the linear model by the powers of the features alone.
+        let is_another = self.task == Task::Regression || self.power_features.is_none();
+        known.iter().copied().filter(|known| *known != LinearTransformed || is_another).collect()
     }
 
     /// The recipe with the model that predicts best, and the pace of its chains. Candidates that have not predicted all

@@ -104,6 +104,8 @@ settings! {
     Noise = "noise",
     /// The transform of a real response: `none`, `log`, `box_cox` or `yeo_johnson`.
     Transform = "transform",
+    /// Whether each feature comes after a power transform.
+    PowerFeatures = "power_features",
     /// The method that samples the posterior: `nuts`, `collapsed` or `tempered`.
     Method = "method",
     /// The acceptance probability that warm-up aims at.
@@ -191,6 +193,7 @@ impl Vocabulary for InRust {
                 | Setting::Weights
                 | Setting::Noise
                 | Setting::Transform
+                | Setting::PowerFeatures
                 | Setting::Method
                 | Setting::TargetAccept
                 | Setting::Chains
@@ -236,6 +239,7 @@ impl Vocabulary for Plain {
             Setting::WeightsSd => "the standard deviation of the weights",
             Setting::Noise => "the noise",
             Setting::Transform => "the transform of the response",
+            Setting::PowerFeatures => "the power transform of the features",
             Setting::Method => "the method",
             Setting::TargetAccept => match value {
                 Some(value) => return Some(value.into()),

@@ -153,8 +153,8 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// after `first` draws of each chain (at least 1), after twice as many, four times as many, and so on. The draws are
     /// those of a run that was asked for as many. Room is made for all of them before the run, and a copy of those so far is
     /// what `is_enough` sees. Jobs that run [some of the chains](Self::only_chains) ask about their own chains alone, so
-    /// that their parts may have different numbers of draws, which do not merge. With a [checkpoint](Self::checkpoint), a run that was interrupted asks again where
-    /// it would have asked.
+    /// that their parts may have different numbers of draws, which do not merge. With a [checkpoint](Self::checkpoint), a
+    /// run that was interrupted asks again where it would have asked.
     ///
     /// To stop as soon as a diagnostic is good flatters the diagnostic a little: the limits should be strict ones, such
     /// as those of a [`Verdict`](crate::diagnostics::Verdict).

@@ -135,7 +135,7 @@ fn units_do_not_matter_and_columns_have_their_own_transforms() {
 }
 
 /// The log density at the same draws is the one of features that were transformed by hand, and so are predictions.
-/// Indicators, an offset and groups stay as they are.
+/// Indicators stay as they are.
 #[test]
 fn features_are_transformed_as_by_hand() {
     let normal = data(80);

@@ -40,6 +40,7 @@ impl Vocabulary for Flags {
             Setting::WeightsSd => "weights-sd",
             Setting::Noise => "noise",
             Setting::Transform => "transform",
+            Setting::PowerFeatures => "power-features",
             Setting::Method => "method",
             Setting::TargetAccept => "target-accept",
             Setting::Chains => "chains",

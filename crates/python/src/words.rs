@@ -16,6 +16,7 @@ impl Vocabulary for Parameters {
             Setting::Weights | Setting::WeightsSd => "weight_prior",
             Setting::Noise => "noise",
             Setting::Transform => "response_transform",
+            Setting::PowerFeatures => "power_features",
             Setting::Method => "method",
             Setting::TargetAccept => "target_accept",
             Setting::Chains => "chains",
