@@ -78,7 +78,8 @@ impl Standardise {
     }
 
     /// Fits the features of a training set, by the [weights](Dataset::with_weights) of its rows if they have
-    /// any. Columns of two different values, such as indicators, are not transformed: scaled, they would be the same. Errors as [`fit`](Self::fit), with the features' names.
+    /// any. Columns of two different values, such as indicators, are not transformed: scaled, they would be the same.
+    /// Errors as [`fit`](Self::fit), with the features' names.
     pub fn fit_features(&self, train: &Dataset) -> Result<Scaler, Error> {
         let train = train.counted();
         self.fit_named(train.x().view(), train.weights(), train.feature_names(), Role::Features)

@@ -283,10 +283,10 @@ impl Recipe {
     }
 
     /// The time that a fit may take, the [search](super::Search) of a model included, as far as it can be foreseen: what
-    /// gives way are iterations of warm-up and draws that were not asked for. Chains on all rows are forecast by
-    /// 1.3 times the pace of the chosen model's chains on the folds, the median of 36 runs. Of 1,000, 500, 300, 200 and 150 iterations of warm-up the first
-    /// is taken with which warm-up and as many draws, of 150 only 100, take two thirds of the time that is left or less, or the last.
-    /// Then **chains run until they have converged**: if the [verdict](super::Fit::verdict) is another one they make twice as many
+    /// gives way are iterations of warm-up and draws that were not asked for. The forecast for chains on all rows is 1.3 times
+    /// the pace of the chosen model's chains on the folds (the median of 36 runs). Of 1,000, 500, 300, 200 and 150 iterations
+    /// of warm-up the first is taken with which warm-up and as many draws, of 150 only 100, take two thirds of the time that is
+    /// left or less, or the last. Then **chains run until they have converged**: if the [verdict](super::Fit::verdict) is another one they make twice as many
     /// draws, four times, and at most eight times as many, as long as the forecast of all stays within two thirds of the time
     /// and the draws of all chains have at most 2^26 numbers (512 MB).
     ///
@@ -810,9 +810,9 @@ impl Recipe {
         }
         if taken.warmup < warmup || taken.draws < draws {
             said += &format!(
-                "; {warmup} + {draws} would take {}, longer than the {} that are given",
+                "; {warmup} + {draws} would take {}, more than two thirds of the {} that are left",
                 duration(seconds(Sizes { chains, warmup, draws })),
-                duration(limit)
+                duration(left.max(0.0))
             );
         }
         self.report(&said);
