@@ -164,7 +164,7 @@ pub struct ModelSettings {
     #[arg(long)]
     pub transform: Option<Chosen<Transform>>,
     /// Each feature by Yeo and Johnson's power before it is standardised, so that a few large values do not decide what the
-    /// model says of all others [default: if the data choose the model, they choose this with it, else false]
+    /// model says of all others [default: true in models that the data or a name choose, except linear; else false]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "true|false")]
     pub power_features: Option<bool>,
 }
