@@ -162,7 +162,7 @@ impl Parts {
         let response = match train.response().real() {
             Some(_) if recipe.has_shares() => None,
             //~ fitted-response
-            Some(_) => Some(Standardise::new().after(recipe.transform).fit_response(&train)?),
+            Some(_) => Some(Standardise::new().after(recipe.transform).fit_response(&scaled)?),
             None => None,
         };
         if let Some(scaler) = &response {

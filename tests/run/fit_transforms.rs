@@ -180,8 +180,16 @@ fn features_are_transformed_as_by_hand() {
     let predicted = fit.predict(fit.validation().unwrap()).unwrap().mean().to_owned();
     own.iter().zip(&predicted).for_each(|(z, y)| close(z * unit.scale + unit.shift, *y));
 
-    // Another lambda for other rows, none for the response; and as it was without it.
+    // As it was without it; and the response's lambda is the one of a line in the transformed features.
     assert_eq!(unit.transform, None);
+    let lambda = |recipe: Recipe, data: &Dataset| {
+        let fit = recipe.transform(Transform::YeoJohnson).fit(data).unwrap();
+        fit.response_scaler().unwrap().columns()[0].transform.unwrap().lambda
+    };
+    let short = recipe.clone().warmup(5).draws(5);
+    let of_powers = lambda(short.clone().power_features(true), &skewed);
+    assert_eq!(of_powers, lambda(short.clone(), &by_hand));
+    assert_ne!(of_powers, lambda(short, &skewed));
     let plain = recipe.clone().power_features(false).fit(&skewed).unwrap();
     assert_eq!(plain.draws().values(), recipe.fit(&skewed).unwrap().draws().values());
     assert!(plain.feature_scaler().is_affine() && !fit.feature_scaler().is_affine());
