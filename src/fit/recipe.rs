@@ -1,9 +1,11 @@
 //! The recipe of a fit: its settings.
 
 use std::borrow::{Borrow, Cow};
+use std::cell::Cell;
 use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ndarray::{ArrayView1, ArrayView2, Axis};
@@ -94,6 +96,8 @@ const MOST_NUMBERS: usize = 1 << 26;
 const SLOWER: f64 = 1.3;
 /// The share of the time that is left which the forecast of a run may take.
 const RUN: f64 = 0.67;
+/// The share of the time after which a run ends; what is left is for scores and files.
+const ALL: f64 = 0.9;
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
 
@@ -214,6 +218,9 @@ pub struct Recipe {
     pub(super) only_chains: Option<Range<usize>>,
     #[serde(skip)]
     within: Option<Duration>,
+    /// The end of that time, where the number of draws depends on it.
+    #[serde(skip)]
+    deadline: Option<Instant>,
     #[serde(skip)]
     every: Every,
     #[serde(skip)]
@@ -257,6 +264,7 @@ impl Recipe {
             folder: None,
             only_chains: None,
             within: None,
+            deadline: None,
             every: Every::default(),
             threads: None,
             stop: StopHandle::new(),
@@ -288,9 +296,10 @@ impl Recipe {
     /// of warm-up the first is taken with which warm-up and as many draws, of 150 only 100, take two thirds of the time that is
     /// left or less, or the last. Then **chains run until they have converged**: if the [verdict](super::Fit::verdict) is another one they make twice as many
     /// draws, four times, and at most eight times as many, as long as the forecast of all stays within two thirds of the time
-    /// and the draws of all chains have at most 2^26 numbers (512 MB).
+    /// and the draws of all chains have at most 2^26 numbers (512 MB). **Where the forecast was too low**, the run ends when nine tenths
+    /// of the time are over, with the draws that there are, at least 100 of each chain.
     ///
-    /// All this is written down with the fit, and a run that goes on in
+    /// All this is written down with the fit, and those settings make the same draws on any machine; a run that goes on in
     /// its folder does not look at the clock again. A candidate that has not predicted all rows after two fifths of the time
     /// is out. Without this call 10 minutes where a model is chosen and warm-up or draws are not given. Where the model was
     /// given, nothing depends on the time. Completed tables of an [imputation](super::Imputed) share it.
@@ -777,8 +786,8 @@ impl Recipe {
     /// The recipe with as many iterations as there is time for, after a search that began at `start`.
     fn sized(self, start: Instant, pace: Option<Pace>) -> Self {
         let Sizes { chains, warmup, draws } = self.sizes();
-        let limit = self.within.unwrap_or(WITHIN).as_secs_f64();
-        let left = limit - start.elapsed().as_secs_f64();
+        let within = self.within.unwrap_or(WITHIN);
+        let left = within.as_secs_f64() - start.elapsed().as_secs_f64();
         let tables = self.imputed.map_or(1, |table| table.of) as f64;
         let of = |iterations: usize| Sizes {
             chains,
@@ -817,8 +826,13 @@ impl Recipe {
             );
         }
         self.report(&said);
-        let most_draws = most.map(|most| most.draws);
-        Self { most_draws, ..self.warmup(taken.warmup).draws(taken.draws) }
+        // The draws that were asked for are made, however long that takes.
+        let is_open = self.draws.is_none();
+        let most_draws = is_open.then(|| most.map_or(taken.draws, |most| most.draws));
+        let end = start.checked_add(within.mul_f64(ALL)).filter(|_| is_open);
+        let now = Instant::now();
+        let deadline = end.map(|end| now + end.saturating_duration_since(now).div_f64(tables));
+        Self { most_draws, deadline, ..self.warmup(taken.warmup).draws(taken.draws) }
     }
 
     /// Whether a run may end with these draws. If not, it says why.
@@ -836,6 +850,11 @@ impl Recipe {
             ));
         }
         verdict.is_converged()
+    }
+
+    /// Whether the number of draws is left to the run.
+    pub(super) fn has_open_draws(&self) -> bool {
+        self.most_draws.is_some()
     }
 
     /// The recipe of a run that has made so many draws; `None` if it was stopped before its end.
@@ -1591,8 +1610,18 @@ impl Recipe {
         let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed_of_draws());
         let most = self.most_draws_of(posterior.dim());
         let mut sampler = sampler.warmup(warmup).draws(most).init(start);
-        if self.most_draws.is_some() {
-            sampler = sampler.until(draws, |so_far| self.have_converged(parts, so_far)); //~ judged-as-it-runs
+        let are_enough = Rc::new(Cell::new(false));
+        let found = are_enough.clone();
+        let judge = move |so_far: &Draws| {
+            found.set(self.have_converged(parts, so_far)); //~ judged-as-it-runs
+            found.get()
+        };
+        if self.has_open_draws() {
+            sampler = sampler.until(draws, judge);
+        }
+        if let Some(deadline) = self.deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            sampler = sampler.within(left, LEAST.1);
         }
         sampler = sampler.stop_handle(&self.stop);
         if let Some(threads) = self.threads {
@@ -1607,7 +1636,12 @@ impl Recipe {
         if self.progress {
             sampler = sampler.on_progress(progress_report());
         }
-        sampler.run()
+        let made = sampler.run()?;
+        if !are_enough.get() && !made.info().stopped_early && made.n_draws() < most {
+            let draws = count(made.n_draws(), "draw");
+            self.report(&format!("time is up  after {draws} of each chain"));
+        }
+        Ok(made)
     }
 }
 
@@ -1635,6 +1669,40 @@ pub(super) fn mean_log_increment(classes: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A run whose time is up when it begins has a hundred draws or a few more; with that number, it is the same on any
+    /// machine.
+    #[test]
+    fn what_the_clock_decides_is_a_number_of_draws() {
+        let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
+        let data = Dataset::regression(x.clone(), x.mapv(|x| (2.0 * x).sin())).unwrap();
+        let recipe = || Fit::regression("y").hidden(&[]).chains(2).warmup(50);
+        let deadline = Some(Instant::now());
+        let most = Recipe { most_draws: Some(1 << 16), deadline, ..recipe().draws(1 << 15) };
+        let ended = most.fit(&data).unwrap();
+        let n = ended.draws().n_draws();
+        assert!((LEAST.1..=9 * LEAST.1).contains(&n), "{n}");
+        assert!(!ended.draws().info().stopped_early);
+        let named = recipe().draws(n).fit(&data).unwrap();
+        assert_eq!(named.draws().values(), ended.draws().values());
+        assert_eq!(ended.recipe().to_string(), named.recipe().to_string());
+
+        let folder = tempfile::tempdir().unwrap();
+        let saved = |name: &str| {
+            let path = folder.path().join(name);
+            let fit = std::fs::read(path.join(FIT)).unwrap();
+            (fit, std::fs::read(path.join(DATA)).unwrap())
+        };
+        let deadline = Some(Instant::now());
+        let most = Recipe { deadline, ..most }.in_folder(folder.path().join("clock"));
+        let ended = most.fit(&data).unwrap();
+        recipe()
+            .draws(ended.draws().n_draws())
+            .in_folder(folder.path().join("named"))
+            .fit(&data)
+            .unwrap();
+        assert_eq!(saved("clock"), saved("named"));
+    }
 
     #[test]
     fn draws_that_are_left_to_the_verdict_fit_into_memory() {

@@ -188,7 +188,12 @@ impl Wanted<'_> {
             said.push(rebuilt(error, "rebuilt from the checkpoint"));
         }
         let Self { folder, data, parts, .. } = self;
+        let was_open = parts.recipe.has_open_draws();
         let parts = parts.ended(&draws);
+        if was_open && !draws.info().stopped_early {
+            // The number of draws stands there before the files are, which takes a while.
+            let _ = Saved::of(&parts, &data, None).and_then(|saved| write_json(folder, &saved));
+        }
         let mut fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: said };
         if !fit.draws.info().stopped_early {
             // The draws are in memory and in the checkpoint.

@@ -1,6 +1,6 @@
 //! The rounds in which chains advance, with the work between them.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
@@ -39,6 +39,12 @@ impl Until<'_> {
     }
 }
 
+/// The time after which a run ends once its chains have so many draws.
+pub(super) struct Limit {
+    pub time: Duration,
+    pub least: usize,
+}
+
 /// Draws of a run so far, with what is known of it.
 pub(super) type DrawsOf<'d> = &'d dyn Fn(&[Box<dyn Chain + '_>], RunInfo) -> Draws;
 
@@ -48,6 +54,7 @@ pub(super) struct Rounds {
     pub ending: Ending,
     pub pool: Option<rayon::ThreadPool>,
     pub began: Instant,
+    pub limit: Option<Limit>,
     /// [`ChainPlan::run`].
     pub id: u32,
     /// What is known of the run before it begins; the other facts as by default.
@@ -102,6 +109,10 @@ impl Rounds {
                     }
                     continue;
                 }
+                if phase == Phase::Sampling && self.time_is_up(done) {
+                    self.sizes.draws = done;
+                    break;
+                }
                 let round_began = Instant::now();
                 let room = saver.as_ref().map_or(usize::MAX, Saver::until_due);
                 let end = stop.min(done.saturating_add(round.min(room)));
@@ -149,6 +160,12 @@ impl Rounds {
             panic = panic.or(self.save(saver, chains, frozen, seconds).err());
         }
         self.info(chains, saver, seconds, panic)
+    }
+
+    /// Whether chains with so many draws make no more.
+    fn time_is_up(&self, done: usize) -> bool {
+        let is_up = |limit: &Limit| done >= limit.least && self.began.elapsed() >= limit.time; //~ time-is-up
+        self.limit.as_ref().is_some_and(is_up)
     }
 
     /// Begins the records of all chains.

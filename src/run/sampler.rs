@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use super::chain::{Chain, ChainData, Place, TypedChain, Unfinished};
 use super::ending::{Ending, Sizes};
 use super::init::Init;
 use super::progress::{Progress, StopHandle};
-use super::rounds::{DrawsOf, Report, Rounds, Until};
+use super::rounds::{DrawsOf, Limit, Report, Rounds, Until};
 use super::saver::Checkpoint;
 use crate::Error;
 use crate::cut;
@@ -56,6 +56,7 @@ pub struct Sampler<'t, T, A> {
     stop: StopHandle,
     on_progress: Option<Report<'t>>,
     until: Option<Until<'t>>,
+    limit: Option<Limit>,
     checkpoint: Option<(PathBuf, Every)>,
     only_chains: Option<Range<usize>>,
     /// The algorithm's configuration, where the run has to identify itself.
@@ -75,6 +76,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
             stop: StopHandle::new(),
             on_progress: None,
             until: None,
+            limit: None,
             checkpoint: None,
             only_chains: None,
             configuration: None,
@@ -174,6 +176,28 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         self
     }
 
+    /// Ends the run before it has all of its [`draws`](Self::draws) if `time` has passed since the call of
+    /// [`run`](Self::run) and each chain has `least` draws, at least 1. How many draws that are depends on the machine; they
+    /// are those of a run that was asked for as many, and the run is not
+    /// [stopped early](crate::draws::RunInfo::stopped_early). Warm-up is not cut short.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use bnn_mcmc::prelude::*;
+    /// use bnn_mcmc::testing::GaussianTarget;
+    ///
+    /// let target = GaussianTarget::standard(3)?;
+    /// let sampler = Sampler::new(&target, Nuts::default()).draws(1_000_000);
+    /// let draws = sampler.within(Duration::from_millis(100), 200).run()?;
+    /// assert!((200..1_000_000).contains(&draws.n_draws()));
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn within(mut self, time: Duration, least: usize) -> Self {
+        self.limit = Some(Limit { time, least: least.max(1) });
+        self
+    }
+
     /// Runs all chains.
     ///
     /// Errors: an argument out of range, a configuration that the algorithm refuses, draws that do
@@ -262,7 +286,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
         let at_start = is_part.then(|| caught("chain 0, at its start,", at_start)?).transpose()?;
         let described = self.configuration.transpose()?;
         let run = Run { sizes, chains: chains.clone(), at_start, kept: &kept, pool, began, stop };
-        let reports = (on_progress, self.until);
+        let reports = (on_progress, self.until, self.limit);
         let draws = run.sample(&start, &identity, described, self.checkpoint, reports)?;
         Ok((draws, records.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
@@ -291,7 +315,7 @@ impl Run<'_> {
         identity: &dyn Fn(bool) -> Identity,
         described: Option<Fingerprint>,
         checkpoint: Option<(PathBuf, Every)>,
-        (on_progress, until): (Option<Report>, Option<Until>),
+        (on_progress, until, limit): (Option<Report>, Option<Until>, Option<Limit>),
     ) -> Result<Draws, Error> {
         let Self { sizes, chains: numbers, at_start, kept, pool, began, stop } = self;
         let start = |c| caught(format!("chain {c}, at its start,"), || start(c))?;
@@ -323,7 +347,7 @@ impl Run<'_> {
             ..RunInfo::default()
         };
         let (id, ending) = (identity.number(sizes), Ending::new(stop));
-        let rounds = Rounds { sizes, ending, pool, began, id, facts };
+        let rounds = Rounds { sizes, ending, pool, began, limit, id, facts };
         let so_far = |chains: &[Box<dyn Chain + '_>], info: RunInfo| {
             let rows = chains.iter().map(|chain| {
                 let data = chain.data();

@@ -1,6 +1,7 @@
 //! Runs that end early: by a panic in a user's code, asked to stop within a long draw, or with enough draws.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use bnn_mcmc::diagnostics::Outcome;
 use bnn_mcmc::draws::recorder::{ChainPlan, OneDraw};
@@ -151,6 +152,28 @@ fn a_run_ends_with_enough_draws_also_after_a_stop() {
     let draws = panics.run().unwrap();
     assert!(draws.info().stopped_early && draws.n_draws() == 20);
     assert!(draws.info().panic.as_ref().is_some_and(|panic| panic.contains("what of it")));
+}
+
+/// Rounds grow from one draw at most eightfold, so that the end is soon after the least number of draws.
+#[test]
+fn a_run_ends_when_its_time_is_up() {
+    let target = GaussianTarget::standard(2).unwrap();
+    let run = |draws| Sampler::new(&target, Rwm::default()).chains(3).warmup(20).draws(draws);
+    let whole = |draws| run(draws).run().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for least in [0, 1, 2, 40] {
+        let path = folder.path().join(format!("run{least}"));
+        let ended = run(1_000_000).within(Duration::ZERO, least);
+        let ended = ended.checkpoint(&path, Every::Draws(7)).run().unwrap();
+        let n = ended.n_draws();
+        assert!(!ended.info().stopped_early && n >= least.max(1) && n <= 9 * least.max(1), "{n}");
+        assert_same(&ended, &whole(n));
+        // It goes on like a run of as many draws.
+        let gone_on = run(500).checkpoint(&path, Every::Draws(7)).run().unwrap();
+        assert_same(&gone_on, &whole(500));
+    }
+    assert_same(&run(30).within(Duration::ZERO, 31).run().unwrap(), &whole(30));
+    assert_same(&run(30).within(Duration::MAX, 1).run().unwrap(), &whole(30));
 }
 
 #[test]
