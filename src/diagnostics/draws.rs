@@ -2,7 +2,7 @@
 
 use ndarray::ArrayView1;
 
-use super::{InUse, Judge, Summary, SummaryRow, Trajectories, Verdict, ebfmi};
+use super::{InUse, Judge, PowerScaling, Summary, SummaryRow, Trajectories, Verdict, ebfmi};
 use crate::Error;
 use crate::draws::Draws;
 
@@ -29,6 +29,14 @@ impl Draws {
     pub fn density_summary(&self) -> Result<Summary, Error> {
         let row = |name: &str| Ok(SummaryRow::new(name, self.stat(name)?));
         Ok(Summary { rows: vec![row("log_likelihood")?, row("log_prior")?] })
+    }
+
+    /// The weights by which the [sensitivity](PowerScaling) of quantities to prior and likelihood is found.
+    ///
+    /// # Errors
+    /// Draws from elsewhere, which have no statistics; fewer than 25 draws.
+    pub fn power_scaling(&self) -> Result<PowerScaling, Error> {
+        PowerScaling::new(self.stat("log_prior")?, self.stat("log_likelihood")?)
     }
 
     /// The verdict on the run by its parameters, log likelihood, log prior, divergences and

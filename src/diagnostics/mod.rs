@@ -11,6 +11,7 @@
 //! | How are the draws distributed, also on a box? | [`density()`], [`density_on_box`], [`quantile()`] |
 //! | Are these draws of that target, if the sampler is biased? | [`Stein`] |
 //! | Do they differ by hidden units' order and signs only? | [`Symmetries`], [`Canonical`], [`Modes`], [`BeforeAfter`] |
+//! | Does a quantity depend on the prior, and on the data? | [`PowerScaling`], [`Sensitivity`] |
 //! | Do two samplers agree on the posterior covariance? | [`CovarianceComparison`] |
 //! | All of it, for every parameter | [`Summary`] |
 //! | May I trust this run? | [`Predictions::verdict`](crate::predict::Predictions::verdict), [`Draws::verdict`](crate::draws::Draws::verdict), or a [`Judge`] and its [`Verdict`] |
@@ -84,9 +85,11 @@ mod geyer;
 mod mcse;
 mod multivariate;
 mod nested;
+mod pareto;
 mod quantile;
 mod ranks;
 mod rhat;
+mod sensitivity;
 mod stein;
 mod summary;
 mod symmetry;
@@ -105,8 +108,10 @@ pub use ess::{
 pub use mcse::{mcse_mean, mcse_median, mcse_quantile, mcse_sd};
 pub use multivariate::{rhat_multivariate, rhat_multivariate_base};
 pub use nested::rhat_nested;
+pub(crate) use pareto::Psis;
 pub use quantile::quantile;
 pub use rhat::{rhat, rhat_base, rhat_folded, rhat_rank, rhat_split};
+pub use sensitivity::{Influence, PowerScaling, SENSITIVE, Sensitivity};
 pub use stein::{Stein, SteinDiscrepancy};
 pub use summary::{BlockRow, BlockSummary, Summary, SummaryRow};
 pub use symmetry::{HiddenUnit, Symmetries, SymmetryElement};

@@ -27,6 +27,7 @@
 mod choices;
 mod ensemble;
 mod folder;
+mod forecast;
 mod imputed;
 mod likelihood;
 mod parts;
@@ -36,6 +37,7 @@ mod rows;
 mod run;
 mod saved;
 mod search;
+mod sensitivity;
 mod unflushed;
 mod words;
 
@@ -46,11 +48,13 @@ use std::sync::Arc;
 use ndarray::{Array4, ArrayView2};
 
 pub use self::choices::{Candidate, Method, Noise, WeightPrior};
+pub use self::forecast::Forecast;
 pub use self::imputed::Imputed;
 pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::Recipe;
 pub use self::search::{Search, Trial, Tried};
+pub use self::sensitivity::PriorSensitivity;
 use crate::Error;
 use crate::data::{
     Columns, Dataset, Features, Lines, Scaler, Schema, Split, StandIn, Standardise, Task,

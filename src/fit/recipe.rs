@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::choices::{Candidate, Method, Noise, WeightPrior};
 use super::ensemble::{Held, Member};
 use super::folder::{CHECKPOINT, LOCK, check_entries};
+use super::forecast::{LEAST, SEARCH};
 use super::saved::{DATA, FIT, Read, problem, read};
-use super::search::{Pace, Search};
+use super::search::Search;
 use super::{AnyLikelihood, Fit, Network, Origin, Parts, folder, imputed, run};
 use crate::Error;
 use crate::choice::by_name;
@@ -33,7 +34,7 @@ use crate::likelihood::{
     NOT_AT_ENDS, NOT_AT_ZERO, NegativeBinomial, Ordinal, Poisson, SHARES, StudentTNoise, TIMES,
     TimeFamily, ZeroInflated, is_share,
 };
-use crate::message::{Advice, Setting, count, duration, listed, number};
+use crate::message::{Advice, Setting, count, listed, number};
 use crate::model::{Activation, LogSd, Mlp, Model, NonCentred, Offset, Skip};
 use crate::optimise::Adam;
 use crate::portable::{ln, ln_1p};
@@ -81,23 +82,8 @@ const MEMBER_WARMUP: usize = 100;
 pub(super) const MEMBER_PATH: f64 = 7.0;
 /// The most units of the last hidden layer whose weights are integrated out unless they are asked for.
 const MOST_UNITS: usize = 500;
-/// The time of a fit whose model the data choose, and the share of it that the search may take.
-const WITHIN: Duration = Duration::from_secs(600);
-const SEARCH: f64 = 0.4;
-/// The iterations of warm-up among which the time decides, with as many draws, or the [`LEAST`].
-const WARMUPS: [usize; 5] = [1000, 500, 300, 200, 150];
-const LEAST: (usize, usize) = (150, 100);
-/// The most draws, as a multiple of those after which chains are first judged.
-const MOST: usize = 8;
 /// The most numbers that such draws may have: 512 MB, for which room is made before the run.
 const MOST_NUMBERS: usize = 1 << 26;
-/// The time of an iteration of a run in those of a chain on a fold, whose shorter warm-up comes to shorter trajectories: the
-/// median of 36 runs on 20 tables was 1.30, and 35 of them were between 0.87 and 1.87.
-const SLOWER: f64 = 1.3;
-/// The share of the time that is left which the forecast of a run may take.
-const RUN: f64 = 0.67;
-/// The share of the time after which a run ends; what is left is for scores and files.
-const ALL: f64 = 0.9;
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
 
@@ -196,12 +182,12 @@ pub struct Recipe {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) target_accept: Option<f64>,
     chains: Option<usize>,
-    warmup: Option<usize>,
-    draws: Option<usize>,
+    pub(super) warmup: Option<usize>,
+    pub(super) draws: Option<usize>,
     /// The most draws, where their number is left to the [verdict](super::Fit::verdict): after `draws` of each chain, after
     /// twice as many, and so on, the run ends if it has converged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    most_draws: Option<usize>,
+    pub(super) most_draws: Option<usize>,
     pub(super) seed: u64,
     pub(super) validation: f64,
     /// The number of the completed table, where [values are imputed](super::Imputed).
@@ -217,10 +203,10 @@ pub struct Recipe {
     #[serde(skip)]
     pub(super) only_chains: Option<Range<usize>>,
     #[serde(skip)]
-    within: Option<Duration>,
+    pub(super) within: Option<Duration>,
     /// The end of that time, where the number of draws depends on it.
     #[serde(skip)]
-    deadline: Option<Instant>,
+    pub(super) deadline: Option<Instant>,
     #[serde(skip)]
     every: Every,
     #[serde(skip)]
@@ -700,7 +686,7 @@ impl Recipe {
     }
 
     /// The recipe with a model: the one that was given, the one in its folder, or the one that the data choose.
-    fn settled(self, data: &Dataset, origin: &Origin) -> Result<Self, Error> {
+    pub(super) fn settled(self, data: &Dataset, origin: &Origin) -> Result<Self, Error> {
         let columns = data.response().width();
         if let Some(model) = self.model {
             let own = self.clone();
@@ -734,10 +720,7 @@ impl Recipe {
             return Err(error.of(Setting::Model).advise([Advice::NameModel]));
         }
         let start = Instant::now();
-        // Nothing depends on the time where neither it nor a number of iterations is left open.
-        let is_open = self.warmup.is_none() || self.draws.is_none();
-        let limit = self.within.or(is_open.then_some(WITHIN));
-        let deadline = limit.and_then(|limit| start.checked_add(limit.mul_f64(SEARCH)));
+        let deadline = self.limit().and_then(|limit| start.checked_add(limit.mul_f64(SEARCH)));
         let (chosen, pace) = self.search(data, origin, deadline)?;
         let chosen = chosen.sized(start, pace);
         chosen.report(&chosen.model_lines(columns));
@@ -781,58 +764,6 @@ impl Recipe {
             most_draws: other.most_draws.filter(|_| self.draws.is_none()),
             ..self
         }
-    }
-
-    /// The recipe with as many iterations as there is time for, after a search that began at `start`.
-    fn sized(self, start: Instant, pace: Option<Pace>) -> Self {
-        let Sizes { chains, warmup, draws } = self.sizes();
-        let within = self.within.unwrap_or(WITHIN);
-        let left = within.as_secs_f64() - start.elapsed().as_secs_f64();
-        let tables = self.imputed.map_or(1, |table| table.of) as f64;
-        let of = |iterations: usize| Sizes {
-            chains,
-            warmup: self.warmup.unwrap_or(iterations),
-            draws: self.draws.unwrap_or(if iterations == LEAST.0 { LEAST.1 } else { iterations }),
-        };
-        let least = of(LEAST.0);
-        let Some(pace) = pace else {
-            self.report("time        cannot be foreseen: no candidate has predicted all rows");
-            return self.warmup(least.warmup).draws(least.draws);
-        };
-        let seconds = |sizes: Sizes| tables * SLOWER * pace.seconds(sizes, self.workers());
-        let is_short = |sizes: &Sizes| seconds(*sizes) <= RUN * left;
-        let taken = WARMUPS.into_iter().map(of).find(is_short).unwrap_or(least);
-        let mut multiples = (2..=MOST).rev().map(|k| Sizes { draws: k * taken.draws, ..taken });
-        let most = multiples.find(|sizes| is_short(sizes) && self.draws.is_none());
-        let mut said = format!(
-            "time        about {} for {} of {} + {} iterations",
-            duration(seconds(taken)),
-            count(chains, "chain"),
-            taken.warmup,
-            taken.draws,
-        );
-        if let Some(most) = most {
-            said += &format!(
-                "; if they have not converged by then, at most {}, for up to {}",
-                duration(seconds(most)),
-                count(most.draws, "draw")
-            );
-        }
-        if taken.warmup < warmup || taken.draws < draws {
-            said += &format!(
-                "; {warmup} + {draws} would take {}, more than two thirds of the {} that are left",
-                duration(seconds(Sizes { chains, warmup, draws })),
-                duration(left.max(0.0))
-            );
-        }
-        self.report(&said);
-        // The draws that were asked for are made, however long that takes.
-        let is_open = self.draws.is_none();
-        let most_draws = is_open.then(|| most.map_or(taken.draws, |most| most.draws));
-        let end = start.checked_add(within.mul_f64(ALL)).filter(|_| is_open);
-        let now = Instant::now();
-        let deadline = end.map(|end| now + end.saturating_duration_since(now).div_f64(tables));
-        Self { most_draws, deadline, ..self.warmup(taken.warmup).draws(taken.draws) }
     }
 
     /// Whether a run may end with these draws. If not, it says why.

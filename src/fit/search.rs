@@ -12,7 +12,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::choices::{Candidate, Method, Noise, WeightPrior};
-use super::recipe::Sizes;
+use super::forecast::Pace;
 use super::{Fit, Origin, Parts, Recipe};
 use crate::Error;
 use crate::data::{Dataset, Response, Split, Task, Transform};
@@ -24,12 +24,12 @@ use crate::sampler::StopHandle;
 use crate::threads;
 
 /// The folds of the rows: each is predicted by a chain on the rows of the others.
-const FOLDS: usize = 5;
+pub(super) const FOLDS: usize = 5;
 /// The most rows that candidates are compared on.
 const MOST_ROWS: usize = 2000;
 /// The iterations of warm-up of a chain on the rows outside a fold, and its draws.
-const WARMUP: usize = 150;
-const DRAWS: usize = 100;
+pub(super) const WARMUP: usize = 150;
+pub(super) const DRAWS: usize = 100;
 /// The stream of random numbers of a search, which no chain has.
 const STREAM: u64 = u64::MAX - 1;
 /// The units of the hidden layer of a network that is a candidate.
@@ -182,30 +182,12 @@ impl fmt::Display for Search {
     }
 }
 
-/// The seconds of an iteration of one chain on all rows.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pace {
-    /// Of the first iterations of warm-up, on average.
-    pub first: f64,
-    pub later: f64,
-}
-
-impl Pace {
-    /// The seconds of a run.
-    pub fn seconds(self, sizes: Sizes, threads: usize) -> f64 {
-        let Sizes { chains, warmup, draws } = sizes;
-        let first = warmup.min(WARMUP);
-        let chain = first as f64 * self.first + (warmup - first + draws) as f64 * self.later;
-        chain * chains.div_ceil(threads.min(chains).max(1)) as f64
-    }
-}
-
 /// The predictions of a fold by one candidate.
-struct Held {
+pub(super) struct Held {
     log_densities: Vec<f64>,
     /// The [transform](crate::predict::Pit) of each response, row by row; none of classes and times.
     pit: Vec<f64>,
-    pace: Pace,
+    pub pace: Pace,
 }
 
 impl Candidate {
@@ -328,7 +310,8 @@ impl Recipe {
             count(rows, "row"),
             folds.len()
         ));
-        let held = self.predict_folds(&candidates, &folds, data, origin, deadline)?;
+        let models: Vec<Self> = candidates.iter().map(|c| c.of(self, columns)).collect();
+        let held = self.predict_folds(&models, &folds, data, origin, deadline)?;
         let weight = |&row: &usize| data.weights().map(|w| w[row]);
         let test = folds.iter().flat_map(|fold| &fold.test);
         let weights: Vec<f64> = test.filter_map(weight).collect();
@@ -341,38 +324,33 @@ impl Recipe {
         self.report(&search.to_string());
         let mut recipe = search.chosen.of(self, columns);
         recipe.search = Some(search);
-        let of_fold = folds[0].train.len() as f64;
-        let all = self.split(data)?.map_or(data.rows(), |split| split.train.len()) as f64;
-        let of_all = |Pace { first, later }| Pace {
-            first: first * all / of_fold,
-            later: later * all / of_fold,
-        };
-        Ok((recipe, pace.map(of_all)))
+        let rows = self.rows_by_fold(data, &folds[0])?;
+        Ok((recipe, pace.map(|pace| pace.times(rows))))
     }
 
-    /// The predictions of all folds by each candidate.
-    fn predict_folds(
+    /// The number of training rows as a multiple of those of a fold.
+    pub(super) fn rows_by_fold(&self, data: &Dataset, fold: &Split) -> Result<f64, Error> {
+        let all = self.split(data)?.map_or(data.rows(), |split| split.train.len());
+        Ok(all as f64 / fold.train.len() as f64)
+    }
+
+    /// The predictions of all folds by each model.
+    pub(super) fn predict_folds(
         &self,
-        candidates: &[Candidate],
+        models: &[Self],
         folds: &[Split],
         data: &Dataset,
         origin: &Origin,
         deadline: Option<Instant>,
     ) -> Result<Vec<Result<Held, Error>>, Error> {
-        let columns = data.response().width();
         let mut rng = ChainRng::new(self.seed, STREAM);
-        let each =
-            candidates.iter().flat_map(|candidate| folds.iter().map(move |fold| (candidate, fold)));
-        let jobs: Vec<Recipe> = each
-            .map(|(candidate, fold)| {
-                candidate.of(self, columns).of_fold(fold.clone(), rng.next_u64())
-            })
-            .collect();
+        let each = models.iter().flat_map(|model| folds.iter().map(move |fold| (model, fold)));
+        let jobs = each.map(|(model, fold)| model.clone().of_fold(fold.clone(), rng.next_u64()));
+        let (next, stop) = (AtomicUsize::new(0), StopHandle::new());
+        let jobs: Vec<Self> = jobs.map(|job| job.stop_handle(&stop)).collect();
         let origin = Origin { schema: origin.schema.clone(), ..Origin::default() };
         let done: Vec<Mutex<Option<Result<Held, Error>>>> =
             jobs.iter().map(|_| Mutex::new(None)).collect();
-        let (next, stop) = (AtomicUsize::new(0), StopHandle::new());
-        let jobs: Vec<Recipe> = jobs.into_iter().map(|job| job.stop_handle(&stop)).collect();
         // Each worker has a thread of its own, so that the time of a chain is its own.
         let work = || -> Result<(), Error> {
             let pool = threads::pool(1)?;
@@ -417,7 +395,7 @@ impl Recipe {
             let held = job.into_inner().unwrap_or_else(PoisonError::into_inner);
             held.unwrap_or_else(|| Err(Error::Stopped { before: PREDICTED.into() }))
         });
-        let mut of_candidate = || -> Result<Held, Error> {
+        let mut of_model = || -> Result<Held, Error> {
             let folds: Vec<Result<Held, Error>> = done.by_ref().take(folds.len()).collect();
             let mut all =
                 Held { log_densities: Vec::new(), pit: Vec::new(), pace: Pace::default() };
@@ -431,11 +409,11 @@ impl Recipe {
             }
             Ok(all)
         };
-        Ok(candidates.iter().map(|_| of_candidate()).collect())
+        Ok(models.iter().map(|_| of_model()).collect())
     }
 
     /// The folds of the rows that are not kept for validation, or of some of them.
-    fn folds(&self, data: &Dataset) -> Result<Vec<Split>, Error> {
+    pub(super) fn folds(&self, data: &Dataset) -> Result<Vec<Split>, Error> {
         let mut rows = match self.split(data)? {
             None => (0..data.rows()).collect(),
             Some(split) => split.train,
@@ -752,20 +730,5 @@ mod tests {
         close(of(counts([0.0, 4.0, 0.0, 1.0]), &[0, 1], &[2, 3]), &[0.25f64.ln(); 2]);
         // Of no variance: Poisson.
         close(of(counts([2.0, 2.0, 0.0, 1.0]), &[0, 1], &[2, 3]), &[-2.0, 2f64.ln() - 2.0]);
-    }
-
-    #[test]
-    fn a_pace_makes_a_forecast() {
-        let pace = Pace { first: 0.02, later: 0.01 };
-        let seconds =
-            |chains, threads| pace.seconds(Sizes { chains, warmup: 1000, draws: 500 }, threads);
-        // 150 first iterations and 1,350 later ones of each chain.
-        for (chains, threads, rounds) in
-            [(1, 1, 1.0), (4, 1, 4.0), (4, 2, 2.0), (3, 2, 2.0), (2, 8, 1.0)]
-        {
-            assert!((seconds(chains, threads) - rounds * 16.5).abs() < 1e-9);
-        }
-        let short = pace.seconds(Sizes { chains: 1, warmup: 10, draws: 5 }, 1);
-        assert!((short - 0.25).abs() < 1e-12);
     }
 }

@@ -114,7 +114,7 @@ impl<M: Model> NonCentred<M> {
             let allowed = format!("none of {}", layout.block_names().join(", "));
             return Err(Error::argument("name of a block of log variances", name, allowed));
         }
-        if self.groups.iter().any(|groups| groups.block == block) {
+        if self.has_scale(block) {
             return Err(Error::argument("block", block, "a block that has no scales yet"));
         }
         let base = self.base.layout();
@@ -146,6 +146,17 @@ impl<M: Model> NonCentred<M> {
             names,
         });
         Ok(self)
+    }
+
+    /// Whether the weights of a block have a scale.
+    pub(crate) fn has_scale(&self, block: &str) -> bool {
+        self.groups.iter().any(|groups| groups.block == block)
+    }
+
+    /// The names of the groups whose log variances are in this block; none if it is one group.
+    pub(crate) fn names_of_scales(&self, log_variances: &str) -> &[String] {
+        let groups = self.groups.iter().find(|groups| groups.name == log_variances);
+        groups.map_or(&[], |groups| &groups.names)
     }
 
     fn n_scales(&self) -> usize {

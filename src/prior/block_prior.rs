@@ -38,6 +38,11 @@ impl BlockPrior {
         Self { range, ..self.clone() }
     }
 
+    /// Whether the prior has no parameters among the other coordinates.
+    pub fn is_own(&self) -> bool {
+        matches!(self.density, Density::Own(_))
+    }
+
     /// log p of this block, given the rest of `q`.
     pub fn log_density(&self, q: &[f64]) -> f64 {
         let x = &q[self.range.clone()];

@@ -19,6 +19,7 @@ mod new_rows;
 mod predict;
 mod predict_calibration;
 mod predict_regression;
+mod sensitivity;
 mod standing_still;
 mod symmetry;
 mod transforms;

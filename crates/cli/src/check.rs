@@ -23,6 +23,9 @@ pub struct CheckArgs {
     data: Option<PathBuf>,
     #[command(flatten)]
     table: TableSettings,
+    /// Tell how long `fit` would take, by short chains of the models that it would compare
+    #[arg(long)]
+    time: bool,
     /// A file of settings. Flags come before it
     #[arg(long = "config", value_name = "FILE")]
     file: Option<PathBuf>,
@@ -81,7 +84,7 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
         output::print(&text)?;
         return Ok(Ended::Done);
     }
-    let as_it_is = tried(&mut config, &table, &opened);
+    let as_it_is = tried(&mut config, &table, &opened, args.time);
     match &as_it_is {
         Ok(accepted) => text.push_str(&format!("\n{}{accepted}", output::good("`fit` accepts it"))),
         Err(failure) => {
@@ -91,7 +94,7 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
                 failure.message
             ));
             if !flags.is_empty() {
-                text.push_str(&match tried(&mut mended, &table, &opened) {
+                text.push_str(&match tried(&mut mended, &table, &opened, args.time) {
                     Ok(accepted) => format!(
                         "{}{accepted}",
                         output::good(&format!("`fit` accepts it with{flags}"))
@@ -187,18 +190,29 @@ pub fn said(found: &[Finding]) -> String {
 }
 
 /// Tries whether `fit` would begin to sample: the run ends before its first step. The text that is
-/// returned ends the sentence that `fit` accepts the table.
-fn tried(config: &mut Config, table: &Description, opened: &Table) -> Result<String, Failure> {
+/// returned ends the sentence that `fit` accepts the table; if it is timed, it says how long a fit would take.
+fn tried(
+    config: &mut Config,
+    table: &Description,
+    opened: &Table,
+    is_timed: bool,
+) -> Result<String, Failure> {
     let why = config.settle(table)?;
     let stop = StopHandle::new();
     stop.stop();
-    let mut recipe = config.recipe(table)?.stop_handle(&stop);
+    let recipe = config.recipe(table)?;
+    let mut stopped = recipe.clone().stop_handle(&stop);
     let mut chosen = "";
     if config.is_open() {
-        recipe = recipe.model(Candidate::Network);
+        stopped = stopped.model(Candidate::Network);
         chosen = "model     chosen by the data; the plainest network among the candidates is\n";
     }
-    let fit = opened.try_fit(&recipe)?;
+    let fit = opened.try_fit(&stopped)?;
     let why = why.map_or(".".into(), |why| format!(": {why}"));
-    Ok(format!("{why}\n{chosen}{}\n{}", diagnose::model(&fit), diagnose::columns(&fit)))
+    let time = match is_timed {
+        true => format!("time      {}\n", recipe.forecast(fit.data(), fit.schema())?),
+        false => String::new(),
+    };
+    let (model, columns) = (diagnose::model(&fit), diagnose::columns(&fit));
+    Ok(format!("{why}\n{chosen}{model}{time}\n{columns}"))
 }

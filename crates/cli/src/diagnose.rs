@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use bnn_mcmc::data::Response;
 use bnn_mcmc::diagnostics::{BlockSummary, Judge, Summary, Verdict};
 use bnn_mcmc::draws::Draws;
-use bnn_mcmc::fit::{Fit, Search};
+use bnn_mcmc::fit::{Fit, PriorSensitivity, Search};
 use bnn_mcmc::predict::Scores;
 use clap::Args;
 use serde::Serialize;
@@ -43,6 +43,9 @@ struct Findings {
     verdict: Verdict,
     /// The worst diagnostics of each block of parameters.
     blocks: BlockSummary,
+    /// How much predictions and parameters of a fit depend on the prior.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sensitivity: Option<PriorSensitivity>,
     /// The scores of the validation rows of a fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     validation: Option<Scores>,
@@ -67,10 +70,12 @@ fn fitted(args: &DiagnoseArgs, fit: &Fit) -> Result<Ended, Failure> {
     let blocks = draws.summary()?.by_block(draws.layout())?;
     if args.json {
         let validation = fit.validation().map(|rows| fit.scores(rows)).transpose()?;
-        return json(args, verdict, blocks, validation, None);
+        let sensitivity = fit.sensitivity().ok();
+        return json(args, Findings { sensitivity, validation, ..of(args, verdict, blocks) });
     }
     let mut text = about(fit);
-    text.push_str(&format!("verdict   {}\n\n", words::sentence(&verdict)));
+    text.push_str(&format!("verdict   {}\n", words::sentence(&verdict)));
+    text.push_str(&format!("{}\n", prior(fit)));
     text.push_str(&groups(&verdict));
     text.push_str("\nParameters by block, for scaled features and response:\n");
     text.push_str("(hidden units can be renumbered without a change of predictions: the verdict does not use these)\n");
@@ -85,7 +90,7 @@ fn drawn(args: &DiagnoseArgs, draws: &Draws) -> Result<Ended, Failure> {
     let blocks = summary.by_block(draws.layout())?;
     let verdict = Judge::new().quantities("parameters", draws.values()).judge()?;
     if args.json {
-        return json(args, verdict, blocks, None, Some(summary));
+        return json(args, Findings { parameters: Some(summary), ..of(args, verdict, blocks) });
     }
     let (chains, n) = (count(draws.n_chains(), "chain"), count(draws.n_draws(), "draw"));
     let mut text = format!("draws     {}: {chains} of {n}\n", args.run.display());
@@ -110,17 +115,22 @@ fn drawn(args: &DiagnoseArgs, draws: &Draws) -> Result<Ended, Failure> {
     Ok(ended(args.strict, verdict.is_converged()))
 }
 
-fn json(
-    args: &DiagnoseArgs,
-    verdict: Verdict,
-    blocks: BlockSummary,
-    validation: Option<Scores>,
-    parameters: Option<Summary>,
-) -> Result<Ended, Failure> {
+fn of(args: &DiagnoseArgs, verdict: Verdict, blocks: BlockSummary) -> Findings {
     let (run, converged) = (args.run.display().to_string(), verdict.is_converged());
     let sentence = verdict.in_words(&crate::words::Flags);
-    print_json(&Findings { run, converged, sentence, verdict, blocks, validation, parameters })?;
-    Ok(ended(args.strict, converged))
+    let (sensitivity, validation, parameters) = (None, None, None);
+    Findings { run, converged, sentence, verdict, blocks, sensitivity, validation, parameters }
+}
+
+fn json(args: &DiagnoseArgs, findings: Findings) -> Result<Ended, Failure> {
+    print_json(&findings)?;
+    Ok(ended(args.strict, findings.converged))
+}
+
+/// The line about the prior; none where it cannot be told, as for an ensemble.
+pub fn prior(fit: &Fit) -> String {
+    let line = |found: PriorSensitivity| format!("prior     {}\n", found.in_words());
+    fit.sensitivity().map_or(String::new(), line)
 }
 
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
@@ -189,11 +199,15 @@ pub fn about(fit: &Fit) -> String {
     let algorithm = info.algorithm.as_deref().unwrap_or("unknown sampler");
     let seconds = info.warmup_seconds + info.sampling_seconds;
     let divergences = draws.divergences();
+    let climbed = match info.climbed.iter().filter(|gradients| **gradients > 0).count() {
+        0 => String::new(),
+        n => format!("; {n} of {chains} began after a short ascent"),
+    };
     let chosen = fit.search().map(Search::in_words).unwrap_or_default();
     let chosen: String = chosen.iter().map(|line| format!("held out  {line}\n")).collect();
     format!(
         "{}{chosen}run       {algorithm}: {chains} of {n} after {} of warm-up, seed {}; {divergences} divergent; \
-         {seconds:.1} s\n",
+         {seconds:.1} s{climbed}\n",
         model(fit),
         count(info.warmup, "iteration"),
         info.seed,

@@ -208,10 +208,12 @@ impl Fit {
 
     /// The verdict's sentence, whether the run has converged, and all else it says, as JSON.
     fn verdict(&self, py: Python<'_>, threads: usize) -> PyResult<(String, bool, String)> {
-        let verdict = on_threads(py, threads, || self.0.verdict())?.map_err(raised)?;
-        let json = serde_json::to_string(&verdict);
-        let json = json.map_err(|e| PyValueError::new_err(format!("verdict: {e}")))?;
-        Ok((verdict.in_words(&Parameters), verdict.is_converged(), json))
+        let found = || Ok((self.0.verdict()?, self.0.sensitivity()));
+        let (verdict, prior) = on_threads(py, threads, found)?.map_err(raised)?;
+        let json = serde_json::to_value(&verdict);
+        let mut json = json.map_err(|e| PyValueError::new_err(format!("verdict: {e}")))?;
+        json["prior"] = prior.map(|prior| prior.in_words()).into();
+        Ok((verdict.in_words(&Parameters), verdict.is_converged(), json.to_string()))
     }
 
     /// The facts about the run, as JSON.

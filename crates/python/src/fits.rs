@@ -5,7 +5,7 @@ use std::path::Path;
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Dataset, Schema};
 use bnn_mcmc::diagnostics::Verdict;
-use bnn_mcmc::fit::{Fit, Imputed, Recipe};
+use bnn_mcmc::fit::{Fit, Imputed, PriorSensitivity, Recipe};
 use bnn_mcmc::ndarray::{Array4, ArrayView2};
 use bnn_mcmc::predict::{Predictions, Scores};
 
@@ -82,6 +82,14 @@ impl Fits {
         match self {
             Self::One(fit) => fit.verdict(),
             Self::OfTables(fits) => fits.verdict().map(|(_, verdict)| verdict),
+        }
+    }
+
+    /// How much predictions depend on the prior, where that can be told of one fit.
+    pub fn sensitivity(&self) -> Option<PriorSensitivity> {
+        match self {
+            Self::One(fit) => fit.sensitivity().ok(),
+            Self::OfTables(_) => None,
         }
     }
 

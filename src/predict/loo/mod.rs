@@ -1,7 +1,6 @@
 //! Leave-one-out cross-validation without refits, by Pareto-smoothed importance sampling.
 
 mod comparison;
-mod pareto;
 mod pit;
 mod smoothing;
 

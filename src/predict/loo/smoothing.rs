@@ -4,9 +4,9 @@ use ndarray::{ArrayView2, ArrayView3, Axis, s};
 use rayon::prelude::*;
 
 use super::LooRow;
-use super::pareto::Psis;
+
 use crate::Error;
-use crate::diagnostics::EssMean;
+use crate::diagnostics::{EssMean, Psis};
 use crate::error::positive;
 
 /// The fewest draws, whose tail is then five draws.

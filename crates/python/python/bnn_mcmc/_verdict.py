@@ -114,7 +114,8 @@ def judged(fit: Fit, threads: int) -> tuple[Verdict, dict[str, Any]]:
     }
     predictions = {k: v for k, v in quantities["predictions"].items() if k != "quantities"}
     apart = _number(found["apart"])
-    return verdict, {**predictions, "chains_apart": apart, **run, "groups": quantities}
+    own = {"chains_apart": apart, "prior": found["prior"]}
+    return verdict, {**predictions, **own, **run, "groups": quantities}
 
 
 def _number(value: float | None) -> float:

@@ -8,7 +8,7 @@ mod words;
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Dataset, Lines};
 use bnn_mcmc::diagnostics::{Summary, SummaryRow, Verdict};
-use bnn_mcmc::fit::Fit;
+use bnn_mcmc::fit::{Fit, PriorSensitivity};
 use bnn_mcmc::message::{Plain, Vocabulary};
 use bnn_mcmc::predict::{Loo, Predictions};
 
@@ -102,6 +102,8 @@ struct Findings<'a> {
     scored: Predictions,
     /// Whether these are validation rows, and not those that the model learnt from.
     are_new: bool,
+    /// How much predictions depend on the prior, where the draws can tell.
+    prior: Option<PriorSensitivity>,
     /// The leave-one-out estimate, or the reason why there is none.
     loo: Result<Loo, Error>,
 }
@@ -135,6 +137,7 @@ impl<'a> Findings<'a> {
         let chosen: Vec<usize> = (0..most).map(|i| i * of / most).collect();
         let rows = all.select(&chosen)?;
         let scored = few.predict(&rows)?;
+        let prior = few.sensitivity().ok();
         let (are_new, loo) = (fit.validation().is_some(), few.loo());
         Ok(Self {
             fit,
@@ -148,6 +151,7 @@ impl<'a> Findings<'a> {
             chosen,
             of,
             scored,
+            prior,
             are_new,
             loo,
         })

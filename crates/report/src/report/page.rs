@@ -76,6 +76,9 @@ fn verdict(findings: &Findings) -> Markup {
             }
             p { (marked_up(&capitalised(&verdict.in_words(findings.words)))) "." }
             p { strong { "What to do: " } (advice(verdict)) }
+            @if let Some(prior) = &findings.prior {
+                p { strong { "The prior: " } (prior.in_words()) "." }
+            }
             @if findings.fit.draws().info().stopped_early {
                 p { "The run was stopped before its last draw." }
             }
@@ -180,6 +183,7 @@ fn model(findings: &Findings) -> Markup {
     let lines: Vec<_> = recipe.lines().filter_map(|line| line.split_once(' ')).collect();
     let is_shown = |name: &str| !["response", "file", "folder"].contains(&name);
     let warm_up_divergences: u64 = info.warmup_divergences.iter().sum();
+    let climbed = info.climbed.iter().filter(|gradients| **gradients > 0).count();
     let gradients = draws.gradient_evals();
     section(
         1,
@@ -208,6 +212,13 @@ fn model(findings: &Findings) -> Markup {
                 }
                 @if gradients > 0 {
                     dt { "Gradients" } dd { (gradients) " while sampling" }
+                }
+                @if climbed > 0 {
+                    dt { "Starts" }
+                    dd {
+                        (climbed) " of " (draws.n_chains()) " chains began after a short ascent, from starts that \
+                        no warm-up leaves"
+                    }
                 }
                 dt { "Divergent" }
                 dd {

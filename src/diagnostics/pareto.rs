@@ -14,9 +14,9 @@ fn tail_length(n: usize, relative_efficiency: f64) -> usize {
     tail.max(FEWEST_OF_TAIL)
 }
 
-/// Smoothed weights of one row, in the symbols of [`Loo`](super::Loo). Memory is kept from row to row.
+/// Smoothed weights of one row, in the symbols of [`Loo`](crate::predict::Loo). Memory is kept from row to row.
 #[derive(Default)]
-pub(super) struct Psis {
+pub(crate) struct Psis {
     /// log p(y_i | q_s) with s: the draws of the tail first, by rising ratio.
     sorted: Vec<(f64, usize)>,
     /// The excesses of the ratios in the tail over the largest ratio before the tail.

@@ -1,0 +1,253 @@
+//! The time of a fit, foreseen from short chains on folds, and the numbers of iterations that fit into it.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use super::choices::Candidate;
+use super::recipe::Sizes;
+use super::search::{DRAWS, FOLDS, WARMUP};
+use super::{Origin, Parts, Recipe};
+use crate::Error;
+use crate::data::{Dataset, Schema};
+use crate::message::{Choice, count, duration};
+
+/// The time of a fit whose model the data choose, and the share of it that the search may take.
+pub(super) const WITHIN: Duration = Duration::from_secs(600);
+pub(super) const SEARCH: f64 = 0.4;
+/// The iterations of warm-up among which the time decides, with as many draws, or the [`LEAST`].
+const WARMUPS: [usize; 5] = [1000, 500, 300, 200, 150];
+pub(super) const LEAST: (usize, usize) = (150, 100);
+/// The most draws, as a multiple of those after which chains are first judged.
+const MOST: usize = 8;
+/// The time of an iteration of a run in those of a chain on a fold, whose shorter warm-up comes to shorter trajectories: the
+/// median of 36 runs on 20 tables was 1.30, and 35 of them were between 0.87 and 1.87.
+const SLOWER: f64 = 1.3;
+/// The share of the time that is left which the forecast of a run may take.
+const RUN: f64 = 0.67;
+/// The share of the time after which a run ends; what is left is for scores and files.
+const ALL: f64 = 0.9;
+
+/// The seconds of an iteration of one chain on all rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pace {
+    /// Of the first iterations of warm-up, on average.
+    pub first: f64,
+    pub later: f64,
+}
+
+impl Pace {
+    /// The seconds of a run.
+    pub fn seconds(self, sizes: Sizes, threads: usize) -> f64 {
+        let Sizes { chains, warmup, draws } = sizes;
+        let first = warmup.min(WARMUP);
+        let chain = first as f64 * self.first + (warmup - first + draws) as f64 * self.later;
+        chain * chains.div_ceil(threads.min(chains).max(1)) as f64
+    }
+
+    /// The seconds of this chain's own iterations.
+    fn of_fold(self) -> f64 {
+        WARMUP as f64 * self.first + DRAWS as f64 * self.later
+    }
+
+    /// The pace on so many times as many rows.
+    pub fn times(self, rows: f64) -> Self {
+        Self { first: self.first * rows, later: self.later * rows }
+    }
+}
+
+/// The time that a fit will take: [`Recipe::forecast`]. Printed, it is one sentence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    /// The time of the [search](super::Search) of a model, if the data choose it.
+    pub search: Option<Duration>,
+    /// Of each model that could be timed, the chains, the iterations of warm-up and the draws of each that there is time
+    /// for, and their time until they are first judged. The name is `None` where the model is given.
+    pub runs: Vec<(Option<Candidate>, [usize; 3], Duration)>,
+    /// The number of candidates.
+    candidates: usize,
+}
+
+impl fmt::Display for Forecast {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = |time: &Duration| duration(time.as_secs_f64());
+        if let Some(search) = &self.search {
+            let candidates = count(self.candidates, "candidate");
+            write!(f, "about {} to compare {candidates}, then ", seconds(search))?;
+        }
+        let by_time = |run: &&(_, _, Duration)| run.2;
+        let ends = (self.runs.iter().min_by_key(by_time), self.runs.iter().max_by_key(by_time));
+        let (Some(shortest), Some(longest)) = ends else {
+            return write!(f, "a time that cannot be foreseen");
+        };
+        let one = |f: &mut fmt::Formatter<'_>, run: &(Option<Candidate>, [usize; 3], Duration)| {
+            let (candidate, [chains, warmup, draws], time) = run;
+            write!(f, "about {} for ", seconds(time))?;
+            write!(f, "{} of {warmup} + {draws} iterations", count(*chains, "chain"))?;
+            candidate.map_or(Ok(()), |candidate| write!(f, " of {}", candidate.name()))
+        };
+        one(f, shortest)?;
+        if longest != shortest {
+            write!(f, ", up to ")?;
+            one(f, longest)?;
+        }
+        Ok(())
+    }
+}
+
+impl Recipe {
+    /// How long [`fit_like`](Self::fit_like) would take, by a short chain of each candidate on four fifths of the rows (at
+    /// most 1,600), which takes a fifth of the time of a search. As many threads as the fit would have are used. The time of
+    /// a run that goes on until it has converged is within [`Recipe::within`].
+    ///
+    /// ```
+    /// use bnn_mcmc::fit::Fit;
+    /// # let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
+    /// # let data = bnn_mcmc::data::Dataset::regression(x.clone(), x.mapv(|x| (2.0 * x).sin()))?;
+    /// let recipe = Fit::regression("y").hidden(&[8]).chains(2);
+    /// let forecast = recipe.forecast(&data, None)?;
+    /// assert!(forecast.search.is_none() && forecast.runs.len() == 1);
+    /// println!("{forecast}"); // about 1.9 s for 2 chains of 1000 + 1000 iterations
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A table that the recipe cannot be fitted to.
+    pub fn forecast(&self, data: &Dataset, schema: Option<&Schema>) -> Result<Forecast, Error> {
+        let origin = Origin { schema: schema.cloned(), ..Origin::default() };
+        let start = Instant::now();
+        let recipe = self.clone().for_rows(data)?;
+        let columns = data.response().width();
+        let is_open = recipe.is_open();
+        let candidates = if is_open { recipe.candidates(columns) } else { Vec::new() };
+        let models = match is_open {
+            true => candidates.iter().map(|candidate| candidate.of(&recipe, columns)).collect(),
+            // Members of an ensemble are optimised first.
+            false if recipe.is_ensemble() => Vec::new(),
+            false => vec![recipe.clone().settled(data, &origin)?],
+        };
+        if let Some(first) = models.first() {
+            Parts::new(first.clone(), data, origin.clone())?; // says what is wrong with the table
+        }
+        let fold = &recipe.folds(data)?[..1];
+        let within = recipe.limit().unwrap_or(WITHIN);
+        let deadline = start.checked_add(within.mul_f64(SEARCH / FOLDS as f64));
+        let held = recipe.predict_folds(&models, fold, data, &origin, deadline)?;
+        let paces: Vec<Option<Pace>> =
+            held.iter().map(|h| h.as_ref().ok().map(|h| h.pace)).collect();
+        let rows = recipe.rows_by_fold(data, &fold[0])?;
+        let all: f64 = paces.iter().flatten().map(|pace| pace.of_fold()).sum();
+        let search = all * FOLDS as f64 / recipe.workers() as f64;
+        let left = (within.as_secs_f64() - search).max(0.0);
+        let names = candidates.iter().copied().map(Some).chain([None]);
+        let timed = names.zip(models).zip(paces).filter_map(|(named, pace)| Some((named, pace?)));
+        let runs = timed.map(|((name, model), pace)| {
+            let pace = pace.times(rows);
+            let sizes = if is_open { model.fitting(pace, left).0 } else { model.sizes() };
+            let time = Duration::try_from_secs_f64(model.seconds(pace, sizes));
+            let Sizes { chains, warmup, draws } = sizes;
+            (name, [chains, warmup, draws], time.unwrap_or(Duration::MAX))
+        });
+        let search = is_open.then(|| Duration::try_from_secs_f64(search).unwrap_or(Duration::MAX));
+        Ok(Forecast { search, candidates: candidates.len(), runs: runs.collect() })
+    }
+
+    /// The time that a fit may take, if there is a limit: nothing depends on the time where no number of iterations is left
+    /// open, unless it was given.
+    pub(super) fn limit(&self) -> Option<Duration> {
+        let is_open = self.warmup.is_none() || self.draws.is_none();
+        self.within.or(is_open.then_some(WITHIN))
+    }
+
+    /// The numbers of iterations that were given, and of the others so many of warm-up, with as many draws.
+    fn sizes_of(&self, iterations: usize) -> Sizes {
+        let draws = if iterations == LEAST.0 { LEAST.1 } else { iterations };
+        Sizes {
+            chains: self.sizes().chains,
+            warmup: self.warmup.unwrap_or(iterations),
+            draws: self.draws.unwrap_or(draws),
+        }
+    }
+
+    /// The forecast of a run, in seconds.
+    fn seconds(&self, pace: Pace, sizes: Sizes) -> f64 {
+        let tables = self.imputed.map_or(1, |table| table.of) as f64;
+        tables * SLOWER * pace.seconds(sizes, self.workers())
+    }
+
+    /// The numbers of iterations that there is time for in so many seconds, and those with the most draws, if they may be more.
+    fn fitting(&self, pace: Pace, left: f64) -> (Sizes, Option<Sizes>) {
+        let is_short = |sizes: &Sizes| self.seconds(pace, *sizes) <= RUN * left;
+        let sizes = WARMUPS.into_iter().map(|iterations| self.sizes_of(iterations));
+        let taken = sizes.clone().find(is_short).unwrap_or(self.sizes_of(LEAST.0));
+        let mut multiples = (2..=MOST).rev().map(|k| Sizes { draws: k * taken.draws, ..taken });
+        let most = multiples.find(|sizes| is_short(sizes) && self.draws.is_none());
+        (taken, most)
+    }
+
+    /// The recipe with as many iterations as there is time for, after a search that began at `start`.
+    pub(super) fn sized(self, start: Instant, pace: Option<Pace>) -> Self {
+        let Sizes { chains, warmup, draws } = self.sizes();
+        let within = self.limit().unwrap_or(WITHIN);
+        let left = within.as_secs_f64() - start.elapsed().as_secs_f64();
+        let Some(pace) = pace else {
+            self.report("time        cannot be foreseen: no candidate has predicted all rows");
+            let least = self.sizes_of(LEAST.0);
+            return self.warmup(least.warmup).draws(least.draws);
+        };
+        let (taken, most) = self.fitting(pace, left);
+        let mut said = format!(
+            "time        about {} for {} of {} + {} iterations",
+            duration(self.seconds(pace, taken)),
+            count(chains, "chain"),
+            taken.warmup,
+            taken.draws,
+        );
+        if let Some(most) = most {
+            said += &format!(
+                "; if they have not converged by then, at most {}, for up to {}",
+                duration(self.seconds(pace, most)),
+                count(most.draws, "draw")
+            );
+        }
+        if taken.warmup < warmup || taken.draws < draws {
+            said += &format!(
+                "; {warmup} + {draws} would take {}, more than two thirds of the {} that are left",
+                duration(self.seconds(pace, Sizes { chains, warmup, draws })),
+                duration(left.max(0.0))
+            );
+        }
+        self.report(&said);
+        // The draws that were asked for are made, however long that takes.
+        if self.draws.is_some() {
+            return self.warmup(taken.warmup).draws(taken.draws);
+        }
+        let tables = self.imputed.map_or(1, |table| table.of) as f64;
+        let now = Instant::now();
+        let end = start.checked_add(within.mul_f64(ALL));
+        let deadline = end.map(|end| now + end.saturating_duration_since(now).div_f64(tables));
+        let most_draws = Some(most.map_or(taken.draws, |most| most.draws));
+        let mut sized = self.warmup(taken.warmup).draws(taken.draws);
+        (sized.most_draws, sized.deadline) = (most_draws, deadline);
+        sized
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pace_makes_a_forecast() {
+        let pace = Pace { first: 0.02, later: 0.01 };
+        let seconds =
+            |chains, threads| pace.seconds(Sizes { chains, warmup: 1000, draws: 500 }, threads);
+        // 150 first iterations and 1,350 later ones of each chain.
+        for (chains, threads, rounds) in
+            [(1, 1, 1.0), (4, 1, 4.0), (4, 2, 2.0), (3, 2, 2.0), (2, 8, 1.0)]
+        {
+            assert!((seconds(chains, threads) - rounds * 16.5).abs() < 1e-9);
+        }
+        let short = pace.seconds(Sizes { chains: 1, warmup: 10, draws: 5 }, 1);
+        assert!((short - 0.25).abs() < 1e-12);
+    }
+}
