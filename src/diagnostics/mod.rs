@@ -111,7 +111,7 @@ pub use nested::rhat_nested;
 pub(crate) use pareto::Psis;
 pub use quantile::quantile;
 pub use rhat::{rhat, rhat_base, rhat_folded, rhat_rank, rhat_split};
-pub use sensitivity::{Influence, PowerScaling, SENSITIVE, Sensitivity};
+pub use sensitivity::{Influence, PowerScaling, SENSITIVITY_LIMIT, Sensitivity};
 pub use stein::{Stein, SteinDiscrepancy};
 pub use summary::{BlockRow, BlockSummary, Summary, SummaryRow};
 pub use symmetry::{HiddenUnit, Symmetries, SymmetryElement};

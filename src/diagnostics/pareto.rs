@@ -1,4 +1,5 @@
-//! Pareto-smoothed importance sampling: the weights of draws of the posterior, with one row left out.
+//! Pareto-smoothed importance sampling: weights of draws, for a posterior with one row left out, or with a density to another
+//! power.
 
 /// The draws of the tail are at least this many: a fifth of the fewest draws.
 const FEWEST_OF_TAIL: usize = 5;

@@ -13,7 +13,7 @@ use crate::Error;
 /// The powers.
 const ALPHA: [f64; 2] = [0.99, 1.01];
 /// A sensitivity from which on a quantity is told to depend on the prior, or on the data.
-pub const SENSITIVE: f64 = 0.05;
+pub const SENSITIVITY_LIMIT: f64 = 0.05;
 /// The fewest draws of all chains.
 const FEWEST_DRAWS: usize = 25;
 
@@ -31,7 +31,7 @@ const FEWEST_DRAWS: usize = 25;
 /// ```
 ///
 /// 0 where nothing changes; a normal posterior mean that moves by 0.3 standard deviations as the component counts twice as
-/// much has about 0.07. Values equal `psense` of arviz-stats 0.8.0.
+/// much has 0.06 to 0.07. For the same log densities values equal `psense` of arviz-stats 0.8.0.
 ///
 /// Scaled densities are of the coordinates that are sampled, such as the logarithm of a variance.
 ///
@@ -75,7 +75,7 @@ pub struct Sensitivity {
     pub likelihood: f64,
 }
 
-/// What decides about a quantity, by the limit [`SENSITIVE`].
+/// What decides about a quantity, by the limit [`SENSITIVITY_LIMIT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Influence {
     /// The prior hardly matters.
@@ -91,7 +91,7 @@ impl fmt::Display for Influence {
         f.write_str(match self {
             Self::Robust => "robust",
             Self::Prior => "the prior decides",
-            Self::Conflict => "prior and data disagree",
+            Self::Conflict => "prior and data may disagree",
         })
     }
 }
@@ -99,7 +99,7 @@ impl fmt::Display for Influence {
 impl Sensitivity {
     /// What decides about the quantity.
     pub fn influence(self) -> Influence {
-        match (self.prior >= SENSITIVE, self.likelihood >= SENSITIVE) {
+        match (self.prior >= SENSITIVITY_LIMIT, self.likelihood >= SENSITIVITY_LIMIT) {
             (true, true) => Influence::Conflict,
             (true, false) => Influence::Prior,
             (false, _) => Influence::Robust,

@@ -60,44 +60,63 @@ impl Pace {
 pub struct Forecast {
     /// The time of the [search](super::Search) of a model, if the data choose it.
     pub search: Option<Duration>,
-    /// Of each model that could be timed, the chains, the iterations of warm-up and the draws of each that there is time
-    /// for, and their time until they are first judged. The name is `None` where the model is given.
-    pub runs: Vec<(Option<Candidate>, [usize; 3], Duration)>,
-    /// The number of candidates.
-    candidates: usize,
+    /// The time after which it all ends, if the data choose the model and the number of draws is left open.
+    pub at_most: Option<Duration>,
+    /// Of each model that could be timed, the run of its chains.
+    pub runs: Vec<ForecastRun>,
+}
+
+/// The chains of one model in a [`Forecast`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ForecastRun {
+    /// The model; `None` where it is given.
+    pub candidate: Option<Candidate>,
+    /// The number of chains.
+    pub chains: usize,
+    /// The iterations of warm-up of each that there is time for.
+    pub warmup: usize,
+    /// The draws of each after which they are first judged.
+    pub draws: usize,
+    /// The time until then.
+    pub time: Duration,
+}
+
+impl fmt::Display for ForecastRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { candidate, chains, warmup, draws, time } = self;
+        let (chains, time) = (count(*chains, "chain"), duration(time.as_secs_f64()));
+        write!(f, "about {time} for {chains} of {warmup} + {draws} iterations")?;
+        candidate.map_or(Ok(()), |candidate| write!(f, " of {}", candidate.name()))
+    }
 }
 
 impl fmt::Display for Forecast {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = |time: &Duration| duration(time.as_secs_f64());
-        if let Some(search) = &self.search {
-            let candidates = count(self.candidates, "candidate");
-            write!(f, "about {} to compare {candidates}, then ", seconds(search))?;
-        }
-        let by_time = |run: &&(_, _, Duration)| run.2;
+        let by_time = |run: &&ForecastRun| run.time;
         let ends = (self.runs.iter().min_by_key(by_time), self.runs.iter().max_by_key(by_time));
         let (Some(shortest), Some(longest)) = ends else {
-            return write!(f, "a time that cannot be foreseen");
+            return write!(f, "it cannot be foreseen");
         };
-        let one = |f: &mut fmt::Formatter<'_>, run: &(Option<Candidate>, [usize; 3], Duration)| {
-            let (candidate, [chains, warmup, draws], time) = run;
-            write!(f, "about {} for ", seconds(time))?;
-            write!(f, "{} of {warmup} + {draws} iterations", count(*chains, "chain"))?;
-            candidate.map_or(Ok(()), |candidate| write!(f, " of {}", candidate.name()))
-        };
-        one(f, shortest)?;
+        if let Some(search) = &self.search {
+            write!(f, "about {} to choose a model, then ", seconds(search))?;
+        }
+        write!(f, "{shortest}")?;
         if longest != shortest {
-            write!(f, ", up to ")?;
-            one(f, longest)?;
+            write!(f, ", up to {longest}")?;
+        }
+        if let Some(at_most) = &self.at_most {
+            let at_most = seconds(at_most);
+            write!(f, "; {at_most} in all if they have not converged by then")?;
         }
         Ok(())
     }
 }
 
 impl Recipe {
-    /// How long [`fit_like`](Self::fit_like) would take, by a short chain of each candidate on four fifths of the rows (at
-    /// most 1,600), which takes a fifth of the time of a search. As many threads as the fit would have are used. The time of
-    /// a run that goes on until it has converged is within [`Recipe::within`].
+    /// How long a fit would take, by a short chain of each candidate on four fifths of the rows (at most 1,600), which takes a
+    /// fifth of the time of a search. With a schema, of [`fit_like`](Self::fit_like), else of [`fit`](Self::fit). As many
+    /// threads as the fit would have are used. All chains are meant, also where [some](Self::only_chains) are to be run.
     ///
     /// ```
     /// use bnn_mcmc::fit::Fit;
@@ -113,9 +132,11 @@ impl Recipe {
     /// # Errors
     /// A table that the recipe cannot be fitted to.
     pub fn forecast(&self, data: &Dataset, schema: Option<&Schema>) -> Result<Forecast, Error> {
-        let origin = Origin { schema: schema.cloned(), ..Origin::default() };
-        let start = Instant::now();
-        let recipe = self.clone().for_rows(data)?;
+        let (recipe, origin) = match schema {
+            Some(schema) => self.like(data, schema)?,
+            None => (self.clone(), Origin::default()),
+        };
+        let recipe = recipe.for_rows(data)?;
         let columns = data.response().width();
         let is_open = recipe.is_open();
         let candidates = if is_open { recipe.candidates(columns) } else { Vec::new() };
@@ -129,26 +150,32 @@ impl Recipe {
             Parts::new(first.clone(), data, origin.clone())?; // says what is wrong with the table
         }
         let fold = &recipe.folds(data)?[..1];
-        let within = recipe.limit().unwrap_or(WITHIN);
-        let deadline = start.checked_add(within.mul_f64(SEARCH / FOLDS as f64));
-        let held = recipe.predict_folds(&models, fold, data, &origin, deadline)?;
+        let held = recipe.predict_folds(&models, fold, data, &origin, None)?;
         let paces: Vec<Option<Pace>> =
             held.iter().map(|h| h.as_ref().ok().map(|h| h.pace)).collect();
         let rows = recipe.rows_by_fold(data, &fold[0])?;
-        let all: f64 = paces.iter().flatten().map(|pace| pace.of_fold()).sum();
-        let search = all * FOLDS as f64 / recipe.workers() as f64;
-        let left = (within.as_secs_f64() - search).max(0.0);
+        // Chains on folds run side by side, and the search ends when its share of the time is over.
+        let seconds = || paces.iter().flatten().map(|pace| pace.of_fold());
+        let all = seconds().sum::<f64>() * FOLDS as f64 / recipe.workers() as f64;
+        let limit = recipe.limit();
+        let most = limit.map_or(f64::INFINITY, |limit| SEARCH * limit.as_secs_f64());
+        let search = seconds().fold(all, f64::max).min(most);
+        let left = limit.unwrap_or(WITHIN).as_secs_f64() - search;
         let names = candidates.iter().copied().map(Some).chain([None]);
         let timed = names.zip(models).zip(paces).filter_map(|(named, pace)| Some((named, pace?)));
-        let runs = timed.map(|((name, model), pace)| {
+        let time = |s: f64| Duration::try_from_secs_f64(s).unwrap_or(Duration::MAX);
+        let runs = timed.map(|((candidate, model), pace)| {
             let pace = pace.times(rows);
             let sizes = if is_open { model.fitting(pace, left).0 } else { model.sizes() };
-            let time = Duration::try_from_secs_f64(model.seconds(pace, sizes));
             let Sizes { chains, warmup, draws } = sizes;
-            (name, [chains, warmup, draws], time.unwrap_or(Duration::MAX))
+            ForecastRun { candidate, chains, warmup, draws, time: time(model.seconds(pace, sizes)) }
         });
-        let search = is_open.then(|| Duration::try_from_secs_f64(search).unwrap_or(Duration::MAX));
-        Ok(Forecast { search, candidates: candidates.len(), runs: runs.collect() })
+        let at_most = limit.filter(|_| is_open && recipe.draws.is_none());
+        Ok(Forecast {
+            search: is_open.then(|| time(search)),
+            at_most: at_most.map(|limit| limit.mul_f64(ALL)),
+            runs: runs.collect(),
+        })
     }
 
     /// The time that a fit may take, if there is a limit: nothing depends on the time where no number of iterations is left
@@ -170,8 +197,12 @@ impl Recipe {
 
     /// The forecast of a run, in seconds.
     fn seconds(&self, pace: Pace, sizes: Sizes) -> f64 {
-        let tables = self.imputed.map_or(1, |table| table.of) as f64;
-        tables * SLOWER * pace.seconds(sizes, self.workers())
+        self.tables() * SLOWER * pace.seconds(sizes, self.workers())
+    }
+
+    /// The number of completed tables that share the time.
+    fn tables(&self) -> f64 {
+        self.imputed.map_or(1, |table| table.of) as f64
     }
 
     /// The numbers of iterations that there is time for in so many seconds, and those with the most draws, if they may be more.
@@ -221,10 +252,10 @@ impl Recipe {
         if self.draws.is_some() {
             return self.warmup(taken.warmup).draws(taken.draws);
         }
-        let tables = self.imputed.map_or(1, |table| table.of) as f64;
         let now = Instant::now();
         let end = start.checked_add(within.mul_f64(ALL));
-        let deadline = end.map(|end| now + end.saturating_duration_since(now).div_f64(tables));
+        let left = end.map(|end| end.saturating_duration_since(now).div_f64(self.tables()));
+        let deadline = left.and_then(|left| now.checked_add(left));
         let most_draws = Some(most.map_or(taken.draws, |most| most.draws));
         let mut sized = self.warmup(taken.warmup).draws(taken.draws);
         (sized.most_draws, sized.deadline) = (most_draws, deadline);

@@ -48,7 +48,7 @@ use std::sync::Arc;
 use ndarray::{Array4, ArrayView2};
 
 pub use self::choices::{Candidate, Method, Noise, WeightPrior};
-pub use self::forecast::Forecast;
+pub use self::forecast::{Forecast, ForecastRun};
 pub use self::imputed::Imputed;
 pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};

@@ -283,7 +283,8 @@ impl Recipe {
     /// left or less, or the last. Then **chains run until they have converged**: if the [verdict](super::Fit::verdict) is another one they make twice as many
     /// draws, four times, and at most eight times as many, as long as the forecast of all stays within two thirds of the time
     /// and the draws of all chains have at most 2^26 numbers (512 MB). **Where the forecast was too low**, the run ends when nine tenths
-    /// of the time are over, with the draws that there are, at least 100 of each chain.
+    /// of the time are over, with the draws that there are, at least 100 of each chain; warm-up is not cut short, and draws that were
+    /// asked for are all made.
     ///
     /// All this is written down with the fit, and those settings make the same draws on any machine; a run that goes on in
     /// its folder does not look at the clock again. A candidate that has not predicted all rows after two fifths of the time
@@ -634,6 +635,12 @@ impl Recipe {
     /// # Errors
     /// Features that are not called as in the schema; else as [`fit`](Self::fit).
     pub fn fit_like(&self, data: &Dataset, schema: &Schema) -> Result<Fit, Error> {
+        let (recipe, origin) = self.like(data, schema)?;
+        recipe.run(data, origin)
+    }
+
+    /// The recipe that reads like a schema, for rows that it has read.
+    pub(super) fn like(&self, data: &Dataset, schema: &Schema) -> Result<(Self, Origin), Error> {
         let names = schema.feature_names();
         if let Some((found, allowed)) =
             data.feature_names().iter().zip(&names).find(|(found, name)| found != name)
@@ -644,7 +651,7 @@ impl Recipe {
             return Err(Error::shape("number of features", data.n_features(), names.len()));
         }
         let recipe = Self { reader: schema.reader().clone(), ..self.clone() };
-        recipe.run(data, Origin { schema: Some(schema.clone()), ..Origin::default() })
+        Ok((recipe, Origin { schema: Some(schema.clone()), ..Origin::default() }))
     }
 
     pub(super) fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
@@ -790,6 +797,7 @@ impl Recipe {
 
     /// The recipe of a run that has made so many draws; `None` if it was stopped before its end.
     pub(super) fn ended(mut self, drawn: Option<usize>) -> Self {
+        self.deadline = None;
         if let Some(most) = self.most_draws.take() {
             self.draws = drawn.or(Some(most));
         }
@@ -897,6 +905,11 @@ impl Recipe {
             Noise::Normal => Some(TimeFamily::Normal),
             _ => None,
         }
+    }
+
+    /// Whether means of the response are exponentials of what is learnt.
+    pub(super) fn has_log_link(&self) -> bool {
+        self.task == Task::Counts || self.times().is_some_and(TimeFamily::is_of_logs)
     }
 
     /// An error if times, whose rows are of `origin`, have no logarithm, or say nothing.
@@ -1549,10 +1562,10 @@ impl Recipe {
         };
         if self.has_open_draws() {
             sampler = sampler.until(draws, judge);
-        }
-        if let Some(deadline) = self.deadline {
-            let left = deadline.saturating_duration_since(Instant::now());
-            sampler = sampler.within(left, LEAST.1);
+            if let Some(deadline) = self.deadline {
+                let left = deadline.saturating_duration_since(Instant::now());
+                sampler = sampler.within(left, LEAST.1);
+            }
         }
         sampler = sampler.stop_handle(&self.stop);
         if let Some(threads) = self.threads {
@@ -1617,6 +1630,9 @@ mod tests {
         let named = recipe().draws(n).fit(&data).unwrap();
         assert_eq!(named.draws().values(), ended.draws().values());
         assert_eq!(ended.recipe().to_string(), named.recipe().to_string());
+        // The clock was that of one run.
+        let more = ended.recipe().clone().draws(3000).fit(&data).unwrap();
+        assert_eq!(more.draws().n_draws(), 3000);
 
         let folder = tempfile::tempdir().unwrap();
         let saved = |name: &str| {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Fit;
 use crate::Error;
-use crate::diagnostics::{Influence, PowerScaling, SENSITIVE, Sensitivity, quantile};
+use crate::diagnostics::{Influence, PowerScaling, SENSITIVITY_LIMIT, Sensitivity, quantile};
 use crate::message::{count, number};
 use crate::model::Model;
 
@@ -18,8 +18,9 @@ const K_LIMIT: f64 = 0.7;
 /// How much predictions and parameters of a [`Fit`] depend on the prior and on the data: [`Fit::sensitivity`].
 #[derive(Clone, Debug, Serialize)]
 pub struct PriorSensitivity {
-    /// Of the mean of y given x and q (of classes, their probabilities) for the [judged rows](Fit::judged_rows), row by row,
-    /// and the outputs of a row one after the other.
+    /// Of the mean of y given x and q for the [judged rows](Fit::judged_rows), row by row, and the outputs of a row one after
+    /// the other: of the standardised response; of classes, their probabilities; of counts and of times with a logarithm, the
+    /// logarithm of the mean.
     pub predictions: Vec<Sensitivity>,
     /// The number of those rows.
     pub rows: usize,
@@ -56,21 +57,23 @@ impl PriorSensitivity {
             return format!("unknown: the weights for it have Pareto k {} > 0.7", number(k));
         }
         let (prior, conflict) = self.rows_influenced();
-        let is_many = |n: usize| n as f64 > SHARE * self.rows as f64;
-        let mut of_prior: Vec<f64> = self.predictions.iter().map(|s| s.prior).collect();
-        of_prior.sort_unstable_by(f64::total_cmp);
-        let much = format!(
-            "(sensitivity to the prior {:.2} in the median, and {SENSITIVE} matters)",
-            quantile(&of_prior, 0.5)
-        );
-        match (is_many(prior), is_many(conflict)) {
-            (true, _) => format!("{} for {prior} of {rows} {much}", Influence::Prior),
-            (false, true) => format!("{} on {conflict} of {rows} {much}", Influence::Conflict),
-            (false, false) => format!(
+        let strongest = if prior > conflict { Influence::Prior } else { Influence::Conflict };
+        match (prior + conflict) as f64 > SHARE * self.rows as f64 {
+            false => format!(
                 "{}: predictions for {} of {rows} hardly depend on it",
                 Influence::Robust,
                 self.rows - prior - conflict
             ),
+            true => {
+                let mut of_prior: Vec<f64> = self.predictions.iter().map(|s| s.prior).collect();
+                of_prior.sort_unstable_by(f64::total_cmp);
+                format!(
+                    "{strongest} for {} of {rows} (sensitivity to the prior {:.2} in the median, and \
+                     {SENSITIVITY_LIMIT} matters)",
+                    prior.max(conflict),
+                    quantile(&of_prior, 0.5)
+                )
+            }
         }
     }
 }
@@ -78,7 +81,8 @@ impl PriorSensitivity {
 impl Fit {
     /// How much the predictions of the [judged rows](Self::judged_rows), and the parameters, depend on the prior and on the
     /// data, by [power-scaling](PowerScaling). Of a hierarchical prior the densities of the uppermost parameters alone are
-    /// scaled, such as those of the scales of weights, not those of weights given their scale.
+    /// scaled, such as those of the scales of weights, not those of weights given their scale. They are densities of the
+    /// coordinates that are sampled, such as the logarithm of a variance. Chains that have not converged say nothing of it.
     ///
     /// ```
     /// # use bnn_mcmc::prelude::*;
@@ -92,7 +96,8 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// Draws of an approximation, such as an ensemble; fewer than 25 draws.
+    /// Draws of an approximation, such as an ensemble; fewer than 25 draws; means that are not finite; predictions that do not
+    /// fit into memory.
     pub fn sensitivity(&self) -> Result<PriorSensitivity, Error> {
         let (posterior, draws) = (&self.parts.posterior, &self.draws);
         if draws.info().approximation.is_some() {
@@ -109,7 +114,10 @@ impl Fit {
         });
         let scaling = PowerScaling::new(log_prior.view(), draws.stat("log_likelihood")?)?;
         let judged = self.judged()?;
-        let mean = judged.mean();
+        // The mean of a heavy tail is ruled by few draws on its own scale.
+        let is_of_logs = self.parts.recipe.has_log_link();
+        let of_scale = |mean: &f64| if is_of_logs { crate::portable::ln(*mean) } else { *mean };
+        let mean = judged.mean().map(of_scale);
         let (rows, outputs) = (mean.len_of(Axis(2)), mean.len_of(Axis(3)));
         let of_row = |cell: usize| {
             let of_output = mean.index_axis(Axis(3), cell % outputs);

@@ -179,7 +179,9 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// Ends the run before it has all of its [`draws`](Self::draws) if `time` has passed since the call of
     /// [`run`](Self::run) and each chain has `least` draws, at least 1. How many draws that are depends on the machine; they
     /// are those of a run that was asked for as many, and the run is not
-    /// [stopped early](crate::draws::RunInfo::stopped_early). Warm-up is not cut short.
+    /// [stopped early](crate::draws::RunInfo::stopped_early). Warm-up is not cut short. Jobs that run
+    /// [some of the chains](Self::only_chains) end by their own clocks, so that their parts may have different numbers of
+    /// draws, which do not merge.
     ///
     /// ```
     /// use std::time::Duration;

@@ -248,25 +248,30 @@ fn the_time_of_a_fit_is_foreseen() {
     let forecast = |recipe: &Recipe| recipe.forecast(&data, None).unwrap();
     let open = forecast(&recipe);
     assert!(open.search.unwrap() > Duration::ZERO);
-    let names: Vec<_> = open.runs.iter().map(|(name, ..)| name.unwrap()).collect();
+    assert_eq!(open.at_most, Some(Duration::from_secs(540)));
+    let names: Vec<_> = open.runs.iter().map(|run| run.candidate.unwrap()).collect();
     assert_eq!(names.len(), 5);
     assert_eq!((names[0], names[4]), (Candidate::Linear, Candidate::NetworkHeteroscedastic));
-    assert!(open.runs.iter().all(|(_, sizes, time)| sizes[0] == 2 && *time > Duration::ZERO));
+    assert!(open.runs.iter().all(|run| run.chains == 2 && run.time > Duration::ZERO));
     let said = open.to_string();
-    assert!(said.contains(" to compare 5 candidates, then about ") && said.contains(", up to "));
+    assert!(
+        said.contains(" to choose a model, then about ") && said.contains(", up to "),
+        "{said}"
+    );
     for (recipe, sizes) in [
         (recipe.clone().model(Candidate::Linear), [2, 1000, 1000]),
         (recipe.clone().hidden(&[3]).warmup(30).draws(7), [2, 30, 7]),
     ] {
         let named = forecast(&recipe);
-        assert_eq!((named.search, named.runs.len()), (None, 1));
-        assert_eq!((named.runs[0].0, named.runs[0].1), (None, sizes));
+        assert_eq!((named.search, named.at_most, named.runs.len()), (None, None, 1));
+        let run = named.runs[0];
+        assert_eq!((run.candidate, [run.chains, run.warmup, run.draws]), (None, sizes));
     }
     // Ten times as many draws take longer, whatever the machine.
     let draws = |draws| recipe.clone().hidden(&[8]).warmup(10).draws(draws);
-    assert!(forecast(&draws(10_000)).runs[0].2 > forecast(&draws(100)).runs[0].2);
+    assert!(forecast(&draws(10_000)).runs[0].time > forecast(&draws(100)).runs[0].time);
     let ensemble = recipe.clone().method(Method::Ensemble);
-    assert_eq!(forecast(&ensemble).to_string(), "a time that cannot be foreseen");
+    assert_eq!(forecast(&ensemble).to_string(), "it cannot be foreseen");
     let x = ndarray::Array2::from_shape_fn((60, 2), |(i, j)| if j == 0 { i as f64 } else { 1.0 });
     let constant =
         Dataset::regression(x.clone(), x.slice(ndarray::s![.., ..1]).to_owned()).unwrap();

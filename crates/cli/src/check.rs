@@ -23,7 +23,8 @@ pub struct CheckArgs {
     data: Option<PathBuf>,
     #[command(flatten)]
     table: TableSettings,
-    /// Tell how long `fit` would take, by short chains of the models that it would compare
+    /// Tell how long `fit` would take, by short chains of the models that it would compare: seconds for most tables. Its
+    /// model, chains and minutes are those of --config
     #[arg(long)]
     time: bool,
     /// A file of settings. Flags come before it
@@ -209,10 +210,11 @@ fn tried(
     }
     let fit = opened.try_fit(&stopped)?;
     let why = why.map_or(".".into(), |why| format!(": {why}"));
-    let time = match is_timed {
-        true => format!("time      {}\n", recipe.forecast(fit.data(), fit.schema())?),
-        false => String::new(),
-    };
+    let mut time = String::new();
+    if is_timed {
+        time = format!("time      {}", recipe.forecast(fit.data(), fit.schema())?);
+        time += if config.table.impute.is_some() { ", for each completed table\n" } else { "\n" };
+    }
     let (model, columns) = (diagnose::model(&fit), diagnose::columns(&fit));
     Ok(format!("{why}\n{chosen}{model}{time}\n{columns}"))
 }

@@ -75,7 +75,7 @@ fn fitted(args: &DiagnoseArgs, fit: &Fit) -> Result<Ended, Failure> {
     }
     let mut text = about(fit);
     text.push_str(&format!("verdict   {}\n", words::sentence(&verdict)));
-    text.push_str(&format!("{}\n", prior(fit)));
+    text.push_str(&format!("{}\n", prior(fit, &verdict)));
     text.push_str(&groups(&verdict));
     text.push_str("\nParameters by block, for scaled features and response:\n");
     text.push_str("(hidden units can be renumbered without a change of predictions: the verdict does not use these)\n");
@@ -127,10 +127,11 @@ fn json(args: &DiagnoseArgs, findings: Findings) -> Result<Ended, Failure> {
     Ok(ended(args.strict, findings.converged))
 }
 
-/// The line about the prior; none where it cannot be told, as for an ensemble.
-pub fn prior(fit: &Fit) -> String {
+/// The line about the prior; none where it cannot be told, as for an ensemble or chains that disagree.
+pub fn prior(fit: &Fit, verdict: &Verdict) -> String {
     let line = |found: PriorSensitivity| format!("prior     {}\n", found.in_words());
-    fit.sensitivity().map_or(String::new(), line)
+    let found = verdict.is_converged().then(|| fit.sensitivity().ok()).flatten();
+    found.map_or(String::new(), line)
 }
 
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {

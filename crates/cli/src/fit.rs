@@ -263,7 +263,7 @@ fn ending(fit: &Fit, folder: &Path, strict: bool) -> Result<Ended, Failure> {
     let verdict = fit.verdict()?;
     let mut text = diagnose::about(fit);
     text.push_str(&format!("verdict   {}\n", words::sentence(&verdict)));
-    text.push_str(&diagnose::prior(fit));
+    text.push_str(&diagnose::prior(fit, &verdict));
     text.push_str(&diagnose::validation(fit)?);
     text.push_str(&format!("saved in  {}\n", folder.display()));
     output::print(&text)?;

@@ -208,7 +208,11 @@ impl Fit {
 
     /// The verdict's sentence, whether the run has converged, and all else it says, as JSON.
     fn verdict(&self, py: Python<'_>, threads: usize) -> PyResult<(String, bool, String)> {
-        let found = || Ok((self.0.verdict()?, self.0.sensitivity()));
+        let found = || {
+            let verdict = self.0.verdict()?;
+            let is_told = verdict.is_converged();
+            Ok((verdict, is_told.then(|| self.0.sensitivity()).flatten()))
+        };
         let (verdict, prior) = on_threads(py, threads, found)?.map_err(raised)?;
         let json = serde_json::to_value(&verdict);
         let mut json = json.map_err(|e| PyValueError::new_err(format!("verdict: {e}")))?;

@@ -4,7 +4,6 @@ use ndarray::{ArrayView2, ArrayView3, Axis, s};
 use rayon::prelude::*;
 
 use super::LooRow;
-
 use crate::Error;
 use crate::diagnostics::{EssMean, Psis};
 use crate::error::positive;

@@ -13,7 +13,10 @@ fn from_a_table_to_predictions_and_a_comparison() {
     let place = Place::new();
     said!(place.run("check iris.csv --target species").well());
     let timed = place.run("check iris.csv --target species --time").well();
-    assert!(has_line(&timed, "time      about ") && timed.contains("3 candidates"), "{timed}");
+    assert!(
+        has_line(&timed, "time      about ") && timed.contains(" to choose a model, then "),
+        "{timed}"
+    );
 
     let fitted = place.run(&format!("fit iris.csv --target species --out r {SMALL}"));
     // All but its progress, with times and step sizes.

@@ -343,9 +343,10 @@ class BnnRegressor(_Numbers):
         The largest R-hat and the smallest effective sample sizes of the predictions (`max_rhat`,
         `min_ess_bulk`, `min_ess_tail`); `chains_apart`, the standard deviation of the chains' mean
         predictions in predictive standard deviations, where they differ most; `prior`, whether the
-        prior decides about predictions, in words (None of ensembles and tables); `divergences`,
-        `accept_rate` of each chain, `gradients`, `warmup_seconds`, `sampling_seconds`, `algorithm`,
-        `network`, `parameters`, `seed`. `groups` has R-hat and effective sample sizes of
+        prior decides about predictions, in words (None of ensembles, of completed tables and where
+        chains disagree); `divergences`, `accept_rate` of each chain, `gradients`,
+        `warmup_seconds`, `sampling_seconds`, `algorithm`, `network`, `parameters`, `seed`. `groups`
+        has R-hat and effective sample sizes of
         predictions, log likelihood and log prior: ``pandas.DataFrame(groups).T`` is a table.
     recipe_ : str
         All that was fitted, in words: network, priors with their numbers, settings of the sampler.

@@ -102,7 +102,7 @@ struct Findings<'a> {
     scored: Predictions,
     /// Whether these are validation rows, and not those that the model learnt from.
     are_new: bool,
-    /// How much predictions depend on the prior, where the draws can tell.
+    /// How much predictions depend on the prior, where the draws can tell: all of them.
     prior: Option<PriorSensitivity>,
     /// The leave-one-out estimate, or the reason why there is none.
     loo: Result<Loo, Error>,
@@ -137,7 +137,7 @@ impl<'a> Findings<'a> {
         let chosen: Vec<usize> = (0..most).map(|i| i * of / most).collect();
         let rows = all.select(&chosen)?;
         let scored = few.predict(&rows)?;
-        let prior = few.sensitivity().ok();
+        let prior = verdict.is_converged().then(|| fit.sensitivity().ok()).flatten();
         let (are_new, loo) = (fit.validation().is_some(), few.loo());
         Ok(Self {
             fit,
