@@ -53,6 +53,8 @@ const FEWEST_DRAWS: usize = 25;
 /// ```
 #[derive(Clone, Debug)]
 pub struct PowerScaling {
+    /// The numbers of chains and of draws of each.
+    shape: (usize, usize),
     prior: Weights,
     likelihood: Weights,
 }
@@ -119,7 +121,8 @@ impl PowerScaling {
             return Err(Error::shape("log prior of draws", found, format!("{expected:?}")));
         }
         let prior = Weights::new("log prior of a draw", log_prior)?;
-        Ok(Self { prior, likelihood: Weights::new("log likelihood of a draw", log_likelihood)? })
+        let likelihood = Weights::new("log likelihood of a draw", log_likelihood)?;
+        Ok(Self { shape: log_prior.dim(), prior, likelihood })
     }
 
     /// The sensitivity of a quantity `[chain, draw]`.
@@ -127,9 +130,9 @@ impl PowerScaling {
     /// # Errors
     /// Another shape, values that are not finite.
     pub fn of(&self, values: ArrayView2<f64>) -> Result<Sensitivity, Error> {
-        let n = self.prior.w[0].len();
-        if values.len() != n {
-            return Err(Error::shape("number of draws of a quantity", values.len(), n));
+        if values.dim() != self.shape {
+            let (found, expected) = (format!("{:?}", values.dim()), format!("{:?}", self.shape));
+            return Err(Error::shape("chains and draws of a quantity", found, expected));
         }
         let mut sorted: Vec<(f64, usize)> = values.iter().copied().zip(0..).collect();
         if let Some((wrong, _)) = sorted.iter().find(|(value, _)| !value.is_finite()) {
@@ -234,6 +237,7 @@ mod tests {
         assert!(of(&wrong).unwrap_err().to_string().contains("log prior of a draw"));
         assert!(scaling.of(wrong.view()).unwrap_err().to_string().contains("value of a draw"));
         assert!(scaling.of(fine.slice(ndarray::s![.., ..19])).is_err());
+        assert!(scaling.of(fine.t()).is_err(), "draws and chains the other way round");
         let few = fine.slice(ndarray::s![.., ..12]);
         assert!(PowerScaling::new(few, few).unwrap_err().to_string().contains("at least 25"));
         assert!(PowerScaling::new(few, fine.view()).is_err());

@@ -54,7 +54,7 @@ impl PriorSensitivity {
         let ([k, of_likelihood], rows) = (self.pareto_k, count(self.rows, "row"));
         let k = k.max(of_likelihood);
         if k > K_LIMIT {
-            return format!("unknown: the weights for it have Pareto k {} > 0.7", number(k));
+            return format!("unknown: the weights for it have Pareto k {} > {K_LIMIT}", number(k));
         }
         let (prior, conflict) = self.rows_influenced();
         let strongest = if prior > conflict { Influence::Prior } else { Influence::Conflict };

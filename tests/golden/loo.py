@@ -17,28 +17,11 @@ import arviz_base
 import arviz_stats
 import numpy as np
 from arviz_stats.base import array_stats
+from congruential import Uniform
 
 assert arviz.__version__.startswith("1.3."), arviz.__version__
 warnings.simplefilter("ignore")
 CHAINS, DRAWS, ROWS = 4, 250, 12
-
-
-class Uniform:
-    """A linear congruential generator, exact in 64-bit integers."""
-
-    def __init__(self, state):
-        self.state = state
-
-    def __call__(self):
-        self.state = (1103515245 * self.state + 12345) % 2**31
-        return self.state / 2**31
-
-    def normal(self):
-        """Nearly normal."""
-        total = 0.0
-        for _ in range(12):
-            total += self()
-        return total - 6.0
 
 
 def chains(seed, phi):

@@ -12,26 +12,9 @@ import sys
 import arviz_stats
 import numpy as np
 from arviz_stats.base import array_stats
+from congruential import Uniform
 
 assert arviz_stats.__version__.startswith("0.8."), arviz_stats.__version__
-
-
-class Uniform:
-    """A linear congruential generator, exact in 64-bit integers."""
-
-    def __init__(self, state):
-        self.state = state
-
-    def __call__(self):
-        self.state = (1103515245 * self.state + 12345) % 2**31
-        return self.state / 2**31
-
-    def normal(self):
-        """Nearly normal."""
-        total = 0.0
-        for _ in range(12):
-            total += self()
-        return total - 6.0
 
 
 # Prior (scale, and whether it is Cauchy), mean and number of the data, chains, draws, autocorrelation.
@@ -80,6 +63,7 @@ for number, model in enumerate(MODELS):
     values = (q, np.exp(q), q * q)
     found.append(
         {
+            "model": model,
             "sum": float(q.sum()),
             "prior": [sensitivity(v, log_prior) for v in values],
             "likelihood": [sensitivity(v, log_likelihood) for v in values],

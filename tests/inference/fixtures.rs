@@ -189,3 +189,17 @@ pub fn simulated(noise: f64, shift: f64) -> Predictions {
     let data = Dataset::regression(x, y).unwrap();
     known(Gaussian::fixed(noise).unwrap(), &data, 1, &[2.0, shift], 500)
 }
+
+/// The random numbers of `tests/golden/congruential.py`.
+pub struct Congruential(pub u64);
+
+impl Congruential {
+    pub fn uniform(&mut self) -> f64 {
+        self.0 = (1_103_515_245 * self.0 + 12_345) % (1 << 31);
+        self.0 as f64 / (1u64 << 31) as f64
+    }
+    /// Nearly normal.
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+}

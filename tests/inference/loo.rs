@@ -7,24 +7,13 @@ use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use ndarray::{Array1, Array2, Array3, Axis, array, s};
 use statrs::distribution::{ContinuousCDF, Normal as StandardNormal};
 
+use crate::fixtures::Congruential;
 use crate::{failed, refused, said};
 
 const GOLDEN: &str = include_str!("../golden/loo.json");
 
 // ---------------------------------------------------------------------------------------------
 // The log likelihoods of tests/golden/loo.py
-
-struct Congruential(u64);
-
-impl Congruential {
-    fn uniform(&mut self) -> f64 {
-        self.0 = (1_103_515_245 * self.0 + 12_345) % (1 << 31);
-        self.0 as f64 / (1u64 << 31) as f64
-    }
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-}
 
 fn chains(phi: f64) -> Array2<f64> {
     let mut random = Congruential(17);

@@ -5,43 +5,22 @@ use bnn_mcmc::fit::{Fit, Method, WeightPrior};
 use bnn_mcmc::prelude::*;
 use ndarray::Array2;
 
+use crate::fixtures::Congruential;
 use crate::refused;
 
 const GOLDEN: &str = include_str!("../golden/sensitivity.json");
 
-struct Congruential(u64);
-
-impl Congruential {
-    fn uniform(&mut self) -> f64 {
-        self.0 = (1_103_515_245 * self.0 + 12_345) % (1 << 31);
-        self.0 as f64 / (1u64 << 31) as f64
-    }
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-}
-
-/// The models of `tests/golden/sensitivity.py`: scale of the prior, whether it is Cauchy, mean and number of the data,
-/// chains, draws, autocorrelation.
-const MODELS: [(f64, bool, f64, f64, usize, usize, f64); 10] = [
-    (1.0, false, 0.3, 40.0, 4, 250, 0.0),
-    (1.0, false, 3.0, 10.0, 4, 250, 0.5),
-    (0.2, false, 0.9, 4.0, 4, 500, 0.3),
-    (0.5, false, -2.0, 2.0, 2, 300, 0.8),
-    (1.0, true, 0.1, 25.0, 4, 250, 0.2),
-    (1.0, true, 5.0, 3.0, 4, 400, 0.6),
-    (0.1, true, 1.5, 8.0, 3, 333, 0.9),
-    (10.0, false, 0.0, 1.0, 4, 100, 0.4),
-    (0.05, false, 0.02, 1.0, 1, 700, 0.1),
-    (2.0, true, -1.0, 100.0, 5, 120, 0.7),
-];
+/// Scale of the prior, whether it is Cauchy, mean and number of the data, chains, draws, autocorrelation.
+type Model = (f64, bool, f64, f64, usize, usize, f64);
 
 #[test]
 fn sensitivities_are_those_of_arviz() {
     let golden: serde_json::Value = serde_json::from_str(GOLDEN).unwrap();
-    for (number, model) in MODELS.into_iter().enumerate() {
+    let models = golden["models"].as_array().unwrap();
+    assert_eq!(models.len(), 10);
+    for (number, golden) in models.iter().enumerate() {
+        let model: Model = serde_json::from_value(golden["model"].clone()).unwrap();
         let (scale, is_cauchy, mean, n, chains, draws, phi) = model;
-        let golden = &golden["models"][number];
         let precision = n + 1.0 / (scale * scale);
         let (centre, sd) = (mean * n / precision, 1.0 / precision.sqrt());
         let mut random = Congruential(101 + number as u64);
