@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::choices::Candidate;
 use super::recipe::Sizes;
-use super::search::{DRAWS, FOLDS, WARMUP};
+use super::search::{DRAWS, FOLDS, WARMUP, decided, weights_of};
 use super::{Origin, Parts, Recipe};
 use crate::Error;
 use crate::data::{Dataset, Schema};
@@ -45,7 +45,7 @@ impl Pace {
     }
 
     /// The seconds of this chain's own iterations.
-    fn of_fold(self) -> f64 {
+    pub fn of_fold(self) -> f64 {
         WARMUP as f64 * self.first + DRAWS as f64 * self.later
     }
 
@@ -115,7 +115,7 @@ impl fmt::Display for Forecast {
 
 impl Recipe {
     /// How long a fit would take, by a short chain of each candidate on four fifths of the rows (at most 1,600), which takes a
-    /// fifth of the time of a search. With a schema, of [`fit_like`](Self::fit_like), else of [`fit`](Self::fit). As many
+    /// fifth of the time of a search, or more where that leaves out a candidate that would take too long. With a schema, of [`fit_like`](Self::fit_like), else of [`fit`](Self::fit). As many
     /// threads as the fit would have are used. All chains are meant, also where [some](Self::only_chains) are to be run.
     ///
     /// ```
@@ -139,8 +139,8 @@ impl Recipe {
         let recipe = recipe.for_rows(data)?;
         let columns = data.response().width();
         let is_open = recipe.is_open();
-        let candidates = if is_open { recipe.candidates(columns) } else { Vec::new() };
-        let models = match is_open {
+        let mut candidates = if is_open { recipe.first_candidates(columns) } else { Vec::new() };
+        let mut models: Vec<Recipe> = match is_open {
             true => candidates.iter().map(|candidate| candidate.of(&recipe, columns)).collect(),
             // Members of an ensemble are optimised first.
             false if recipe.is_ensemble() => Vec::new(),
@@ -150,7 +150,17 @@ impl Recipe {
             Parts::new(first.clone(), data, origin.clone())?; // says what is wrong with the table
         }
         let fold = &recipe.folds(data)?[..1];
-        let held = recipe.predict_folds(&models, fold, data, &origin, None)?;
+        let mut held = recipe.predict_folds(&models, fold, data, &origin, None)?;
+        if is_open {
+            let (search, _) = decided(&candidates, &held, &weights_of(fold, data));
+            let rows = fold[0].train.len() + fold[0].test.len();
+            if let Some(deep) = recipe.deeper(search.chosen, columns, rows) {
+                candidates.push(deep);
+                models.push(deep.of(&recipe, columns));
+                let models = &models[models.len() - 1..];
+                held.extend(recipe.predict_folds(models, fold, data, &origin, None)?);
+            }
+        }
         let paces: Vec<Option<Pace>> =
             held.iter().map(|h| h.as_ref().ok().map(|h| h.pace)).collect();
         let rows = recipe.rows_by_fold(data, &fold[0])?;

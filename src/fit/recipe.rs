@@ -84,6 +84,8 @@ pub(super) const MEMBER_PATH: f64 = 7.0;
 const MOST_UNITS: usize = 500;
 /// The most numbers that such draws may have: 512 MB, for which room is made before the run.
 const MOST_NUMBERS: usize = 1 << 26;
+/// The most steps of a trajectory of [`Method::Mams`] in networks of two hidden layers or more.
+const DEEP_STEPS: u32 = 256;
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
 
@@ -1426,7 +1428,12 @@ impl Recipe {
     /// The sampler of [`Method::Mams`], and of [`Method::Collapsed`].
     pub(super) fn mams(&self) -> Mams {
         let mams = Mams::default();
-        Mams { target_accept: self.target_accept.unwrap_or(mams.target_accept), ..mams }
+        let is_deep = self.layers().len() > 1 && self.method == Some(Method::Mams);
+        Mams {
+            target_accept: self.target_accept.unwrap_or(mams.target_accept),
+            max_steps: if is_deep { DEEP_STEPS } else { mams.max_steps },
+            ..mams
+        }
     }
 
     /// The sampler of [`Method::Ensemble`]: warm-up is too short for many steps before a map is learnt.

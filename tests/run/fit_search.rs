@@ -226,6 +226,28 @@ fn chains_run_until_they_have_converged() {
     assert_eq!(same.draws().values(), whole.draws().values());
 }
 
+/// A response that oscillates along one feature as fast as the other one says, which one layer of 20 units does not follow.
+#[test]
+fn a_deep_network_is_tried_on_many_rows_where_a_network_is_best() {
+    let mut rng = ChainRng::new(3, 0);
+    let of = |data: &Dataset| {
+        let recipe = short(Fit::regression("y")).within(Duration::MAX);
+        recipe.fit(data).unwrap().search().unwrap().clone()
+    };
+    let x = Array2::from_shape_simple_fn((250, 2), || rng.normal());
+    let y = Array1::from_shape_fn(250, |i| (3.0 * x[[i, 0]] * x[[i, 1]]).sin());
+    let search = of(&Dataset::regression(x.clone(), y.insert_axis(ndarray::Axis(1))).unwrap());
+    let last = search.tried.last().unwrap().candidate;
+    assert_eq!((search.tried.len(), last), (6, Candidate::NetworkDeep), "{search}");
+    scores(&search, Candidate::NetworkDeep);
+
+    // Neither of fewer rows nor where a linear model is best.
+    let search = of(&rows(249, |x| (2.0 * x).sin()));
+    assert!(!search.chosen.is_linear() && search.of(Candidate::NetworkDeep).is_none(), "{search}");
+    let search = of(&rows(250, |x| x));
+    assert!(search.chosen.is_linear() && search.of(Candidate::NetworkDeep).is_none(), "{search}");
+}
+
 #[test]
 fn without_time_the_linear_model_runs_for_a_moment() {
     let data = rows(60, |x| (2.0 * x).sin());

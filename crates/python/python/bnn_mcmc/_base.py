@@ -54,6 +54,7 @@ Model: TypeAlias = Literal[
     "network",
     "network_transformed",
     "network_heteroscedastic",
+    "network_deep",
     "network_hurdle",
     "network_weibull",
 ]
