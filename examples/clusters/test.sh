@@ -73,7 +73,7 @@ refused() {
   grep -qF "$1" error || fail "the merge said: $(cat error)"
 }
 
-awk 'BEGIN { srand(1); print "x,y"; for (i = 0; i < 20; i++) printf "%.2f,%.4f\n", i / 20, sin(i / 3) + 0.2 * rand() }' >"$work/data.csv"
+awk 'BEGIN { srand(1); print "x,y"; for (i = 0; i < 24; i++) printf "%.2f,%.4f\n", i / 24, sin(i / 3) + 0.2 * rand() }' >"$work/data.csv"
 cd "$work"
 bnn-mcmc fit data.csv --target y --model network --out one --chains 4 --quiet >/dev/null
 bnn-mcmc predict one data.csv >one.csv 2>/dev/null
@@ -111,7 +111,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SchedulerParameters=sched_interval=1,batch_sched_delay=0
 MpiDefault=none
-NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
+NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=$(free --mebi | awk "/^Mem/ { print \$2 }") State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
   export SLURM_CONF=$work/slurm.conf
