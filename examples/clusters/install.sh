@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 export DEBIAN_FRONTEND=noninteractive
 apt-get update
-apt-get install -y --no-install-recommends slurm-wlm munge parallel util-linux python3-venv
+apt-get install -y --no-install-recommends slurm-wlm munge parallel procps util-linux python3-venv
 engines=${CARGO_TARGET_DIR:-$PWD/target}/engines
 python3 -m venv "$engines"
 "$engines/bin/pip" install --quiet 'dask[distributed]' PyYAML kubernetes-validate

@@ -64,7 +64,7 @@ is_the_run_of_one() {
   found=$(diff -rq --exclude='checkpoint*' --exclude='chains-*' --exclude=config.toml "$work/one" run || true)
   [ "$found" = "Files $work/one/draws.zarr/zarr.json and run/draws.zarr/zarr.json differ" ] || fail "$found"
   diff <(grep -v ^threads "$work/one/config.toml") <(grep -v ^threads run/config.toml) || fail "config.toml"
-  cmp <(bnn-mcmc predict run data.csv) "$work/one.csv" || fail "predictions"
+  cmp <(bnn-mcmc predict run data.csv 2>/dev/null) "$work/one.csv" || fail "predictions"
 }
 
 # The message of a merge that is refused.
@@ -75,7 +75,7 @@ refused() {
 
 awk 'BEGIN { srand(1); print "x,y"; for (i = 0; i < 24; i++) printf "%.2f,%.4f\n", i / 24, sin(i / 3) + 0.2 * rand() }' >"$work/data.csv"
 cd "$work"
-bnn-mcmc fit data.csv --target y --model network --out one --chains 4 --quiet >/dev/null
+bnn-mcmc fit data.csv --target y --model network --out one --chains 4 --quiet &>log
 bnn-mcmc predict one data.csv >one.csv 2>/dev/null
 say "one process"
 
@@ -247,7 +247,7 @@ kubernetes() {
   pid=$!
   has_begun 0
   is_unfinished 0
-  kill "$(process_of 0)"
+  kill "$(pgrep -P "$pid" || echo "$pid")"
   wait "$pid" || status=$?
   [ "$status" = 143 ] || fail "TERM to the pod: $status"
   refused "not finished"
@@ -283,7 +283,7 @@ dask() {
   [ "$worker" != "$pid" ] || fail "the chain runs in the client, not in a worker"
   kill -KILL "$worker"
   wait "$pid" || fail "Dask after a worker was killed"
-  grep -q "unexpectedly\|Restarting worker\|lost" log || fail "Dask has not noticed the loss"
+  grep -q "stopping after the draw" log || fail "the chain has outlived its worker"
   is_the_run_of_one
   say "dask: one of four workers was killed, its task run again, and the run is the run of one process"
 }

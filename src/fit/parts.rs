@@ -117,8 +117,8 @@ fn check_complete(folder: &Path, begun: &[(&String, PathBuf, Saved)]) -> Result<
     };
     let (finished, unfinished) = (of(true), of(false));
     let has = |parts: &[Range<usize>], chain| parts.iter().any(|part| part.contains(&chain));
-    let is_missing = |chain| !has(&finished, chain) && !has(&unfinished, chain);
-    let missing = runs(&all, is_missing); //~ missing-chains
+    let is_missing = |chain| !has(&finished, chain) && !has(&unfinished, chain); //~ missing-chains
+    let missing = runs(&all, is_missing);
     let unfinished = runs(&all, |chain| has(&unfinished, chain));
     let mut found = Vec::new();
     if !missing.is_empty() {

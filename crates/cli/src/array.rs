@@ -327,7 +327,7 @@ seq 0 {last} | parallel --quote --retries 3 --termseq TERM,60000,KILL,1000{memor
             serde_json::to_string(words).map_err(|e| Failure::error(e.to_string()))
         };
         // Kubernetes replaces `$(NAME)` where it knows the name, and `$$` by `$`.
-        let kept = |word: &String| word.replace('$', "$$");
+        let kept = |word: &String| word.replace('$', "$$"); //~ kubernetes-dollars
         let own = Self { fit: kept(&self.fit), merge: Vec::new(), ..*self };
         let range = "$JOB_COMPLETION_INDEX..$((JOB_COMPLETION_INDEX + 1))";
         let line = format!("exec {}", own.chain(range));
