@@ -196,7 +196,8 @@ parallel_() {
   is_unfinished 0
   kill "$(pgrep -P "$pid" -x -f ".*parallel --quote.*" | head -1)"
   wait "$pid" || status=$?
-  [ "$status" != 0 ] && is_gone 0 && is_gone 1 || fail "TERM to GNU parallel: $status"
+  [ "$status" != 0 ] || fail "TERM to GNU parallel: $status"
+  is_gone 0 && is_gone 1 || fail "chains have outlived GNU parallel"
   refused "not finished"
   say "parallel: ended by TERM with exit code $status, and its chains with it"
   bash run.parallel.sh >log 2>&1 &

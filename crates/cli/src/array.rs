@@ -113,8 +113,14 @@ pub fn run(args: ArrayArgs) -> Result<Ended, Failure> {
     let fit = format!("{words} --out {}", quoted(&path_of(&out)?));
     let jobs = Jobs { fit, merge, chains, minutes: limits, memory };
     let scripts: Vec<(PathBuf, String)> = match engine {
-        Engine::Slurm => vec![(beside(&out, "sbatch")?, jobs.slurm())],
-        Engine::Parallel => vec![(beside(&out, "parallel.sh")?, jobs.parallel())],
+        Engine::Slurm => {
+            let path = beside(&out, "sbatch")?;
+            vec![(path.clone(), jobs.slurm(&path))]
+        }
+        Engine::Parallel => {
+            let path = beside(&out, "parallel.sh")?;
+            vec![(path.clone(), jobs.parallel(&path))]
+        }
         Engine::Kubernetes => {
             let [chains, merge] = [beside(&out, "yaml")?, beside(&out, "merge.yaml")?];
             let [first, second] = jobs.kubernetes(&chains, &merge)?;
@@ -191,11 +197,11 @@ fn beside(out: &Path, ending: &str) -> Result<PathBuf, Failure> {
     Ok(out.with_file_name(format!("{name}.{ending}")))
 }
 
-/// The minutes that a job may take: twice the forecast, at least ten, in steps of five. Of 36 runs on 20 tables one took more than
-/// 1.44 times its forecast, as `Recipe::forecast` says, on a machine without other work.
+/// The minutes that a job may take: twice the forecast, at least ten, in steps of five. Of 36 runs on 20 tables 35 took at
+/// most 1.44 times the forecast (`SLOWER` in the library's `fit/forecast.rs`).
 fn minutes(forecast: Duration) -> u64 {
     let twice = 2.0 * forecast.as_secs_f64() / 60.0;
-    5 * ((twice / 5.0).ceil() as u64).max(2)
+    ((twice / 5.0).ceil() as u64).max(2).saturating_mul(5)
 }
 
 /// The time of a merge, which the predictions of the rows that are judged take: 400,000 draws with 200 rows took 141 s.
@@ -212,12 +218,12 @@ fn width(fit: &Fit) -> [usize; 2] {
 }
 
 /// The MiB of a job, from the bytes that this process has used at most, which has read the table, made a chain and run short
-/// ones, and from the numbers of all draws, of which there are up to four copies where they are judged: a chain of 200,000 draws with
-/// 200 rows took 3.0 times their size, the merge of two such 4.0 times. The margin is half of it, and 256 MiB at least;
-/// steps are of 256 MiB.
+/// ones, and from the numbers of all draws, of which there are up to four copies where they are judged: a chain of 200,000
+/// draws with 200 rows took 3.0 times their size, the merge of two such 4.0 times. The margin is half of it, and 256 MiB at
+/// least; steps are of 256 MiB.
 fn memory(peak: f64, numbers: f64) -> u64 {
     let mib = (peak + 4.0 * 8.0 * numbers) / f64::from(1 << 20);
-    256 * ((mib + (0.5 * mib).max(256.0)) / 256.0).ceil() as u64
+    (((mib + (0.5 * mib).max(256.0)) / 256.0).ceil() as u64).saturating_mul(256)
 }
 
 /// The most memory that this process has used, in bytes, where the system tells.
@@ -274,13 +280,14 @@ impl Jobs {
         [0, 1].map(|i| format!("{}{}", memory[i], time[i]))
     }
 
-    fn slurm(&self) -> String {
+    fn slurm(&self, path: &Path) -> String {
+        let script = quoted(&path.display().to_string());
         let [one, merge] = self.limits();
         let (last, wrap) = (self.chains.saturating_sub(1), quoted(&self.merge()));
-        let fit = self.chain("$i..$((i + 1))");
+        let fit = self.chain("\"$i..$((i + 1))\"");
         format!(
             r#"#!/bin/bash
-# `bash` with this script submits each chain as a job, and their merge for when all have ended well.
+# bash {script}: submits each chain as a job, and their merge for when all have ended well.
 #SBATCH --array=0-{last} --cpus-per-task=1{one}
 #SBATCH --signal=TERM@60 --requeue --open-mode=append
 set -euo pipefail
@@ -297,14 +304,15 @@ exit "$status"
         )
     }
 
-    fn parallel(&self) -> String {
+    fn parallel(&self, path: &Path) -> String {
+        let script = quoted(&path.display().to_string());
         let memory = self.memory.map_or(String::new(), |[one, _]| format!(" --memfree {one}M"));
         let (last, merge) = (self.chains.saturating_sub(1), self.merge());
         let fit = self.chain("'{}..{= $_++ =}'");
         format!(
             r#"#!/bin/bash
 # Runs the chains, one on each core, and merges them. Ended or killed, it goes on when it is run again. On machines that
-# share this folder: PARALLEL="--sshloginfile nodes.txt --workdir $PWD" bash, with this script.
+# share this folder: PARALLEL="--sshloginfile nodes.txt --workdir $PWD" bash {script}
 set -euo pipefail
 seq 0 {last} | parallel --quote --retries 3 --termseq TERM,60000,KILL,1000{memory} \
   {fit}

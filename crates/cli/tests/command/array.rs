@@ -1,4 +1,4 @@
-//! `array`: the scripts that it writes are those of `examples/clusters`, which the guide shows, and run what the user has typed.
+//! `array`: the scripts that it writes are the files of `examples/clusters`, which the guide shows, and run what is typed.
 //! Under the engines themselves they are run by `examples/clusters/test.sh`.
 
 use std::os::unix::fs::PermissionsExt;
@@ -98,7 +98,7 @@ fn one_chain_chooses_the_model_of_all() {
     place.run(array).well();
     let script = place.read("run.sbatch");
     let fit =
-        "fit --config chosen/config.toml --out run --chains $i..$((i + 1)) --of 2 --threads 1";
+        "fit --config chosen/config.toml --out run --chains \"$i..$((i + 1))\" --of 2 --threads 1";
     assert!(script.contains(fit), "{script}");
     for i in 0..2 {
         let range = format!("--chains {i}..{} --of 2 --threads 1", i + 1);
