@@ -44,9 +44,9 @@ process_of() {
     fi
   done
 }
-# Half a second after the start the chain is among its first iterations.
+# The rows are written when the chain begins.
 runs() { [ -s "run/chains-$1..$(($1 + 1))/data.csv" ] && [ -n "$(process_of "$1")" ]; }
-has_begun() { until_ "chain $1" runs "$1" && sleep 0.5; }
+has_begun() { until_ "chain $1" runs "$1" && sleep 0.2; }
 is_finished() { grep -q '"finished": *true' "run/chains-$1..$(($1 + 1))/fit.json" 2>/dev/null; }
 is_unfinished() { ! is_finished "$1" || fail "chain $1 was too fast to be interrupted"; }
 is_gone() { [ -z "$(process_of "$1")" ]; }
