@@ -12,7 +12,7 @@ use super::saved::{Read, Saved, other_fit, problem, read, read_json};
 use super::{Fit, Parts};
 use crate::Error;
 use crate::draws::Draws;
-use crate::message::Advice;
+use crate::message::{Advice, listed};
 
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
     a.start < b.end && b.start < a.end //~ overlapping-jobs
@@ -59,9 +59,7 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
     let mut names = entries(folder)?;
     names.retain(|name| name.starts_with(PART));
     names.sort();
-    let mut first: Option<(PathBuf, Saved)> = None;
-    let (mut whole, mut draws) = (None, Vec::new());
-    let mut seen: Vec<(&String, Range<usize>)> = Vec::new();
+    let (mut seen, mut begun) = (Vec::<(&String, Range<usize>)>::new(), Vec::new());
     for name in &names {
         let path = folder.join(name);
         if let Some(chains) = chains_of(name) {
@@ -70,12 +68,14 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
             }
             seen.push((name, chains));
         }
-        let Some(saved) = read_json(&path)? else {
-            return Err(problem(
-                &path,
-                "there is no `fit.json`: its job has not begun, or was refused",
-            ));
-        };
+        if let Some(saved) = read_json(&path)? {
+            begun.push((name, path, saved));
+        }
+    }
+    check_complete(folder, &begun)?;
+    let mut first: Option<(PathBuf, Saved)> = None;
+    let (mut whole, mut draws) = (None, Vec::new());
+    for (_, path, saved) in begun {
         if !saved.finished {
             let advice = [Advice::GoOn, Advice::EndWithFewerDraws];
             return Err(problem(&path, "the part is not finished").advise(advice));
@@ -94,19 +94,67 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
         first.get_or_insert((path, saved));
     }
     let (Some((_, saved)), Some(parts)) = (first, whole) else {
-        let none = format!("there are no parts of a fit, in folders `{PART}..`");
-        return Err(problem(folder, none));
+        return Err(problem(folder, no_parts()));
     };
-    let has = |chain: &usize| seen.iter().any(|(_, chains)| chains.contains(chain));
-    let all = 0..parts.recipe.sizes().chains;
-    if let Some(from) = all.clone().find(|chain| !has(chain)) {
-        let to = (from..all.end).find(has).unwrap_or(all.end);
-        let lacking =
-            format!("no part has the chains {:?} of {all:?}: their job has not begun", from..to);
-        return Err(problem(folder, lacking));
-    }
     let _lock = Lock::take(folder)?;
     write(folder, &saved, parts, draws)
+}
+
+fn no_parts() -> String {
+    format!("there are no parts of a fit, in folders `{PART}..`")
+}
+
+/// Returns an error unless the parts that were begun have all chains and are finished. It names all chains that lack, so
+/// that their jobs can be begun at once.
+fn check_complete(folder: &Path, begun: &[(&String, PathBuf, Saved)]) -> Result<(), Error> {
+    let Some((_, path, saved)) = begun.first() else {
+        return Err(problem(folder, no_parts()));
+    };
+    let all = 0..saved.recipe(path)?.sizes().chains;
+    let of = |is_finished: bool| {
+        let parts = begun.iter().filter(move |(_, _, saved)| saved.finished == is_finished);
+        parts.filter_map(|(name, ..)| chains_of(name)).collect::<Vec<_>>()
+    };
+    let (finished, unfinished) = (of(true), of(false));
+    let has = |parts: &[Range<usize>], chain| parts.iter().any(|part| part.contains(&chain));
+    let is_missing = |chain| !has(&finished, chain) && !has(&unfinished, chain); //~ missing-chains
+    let missing = runs(&all, is_missing);
+    let unfinished = runs(&all, |chain| has(&unfinished, chain));
+    let mut found = Vec::new();
+    if !missing.is_empty() {
+        found.push(format!(
+            "no part has the chains {} of {all:?}: their job has not begun",
+            ranges(&missing)
+        ));
+    }
+    if !unfinished.is_empty() {
+        found.push(format!("the chains {} of {all:?} are not finished", ranges(&unfinished)));
+    }
+    match (found.is_empty(), unfinished.is_empty()) {
+        (true, _) => Ok(()),
+        (_, true) => Err(problem(folder, found.join("; "))),
+        (_, false) => {
+            let advice = [Advice::GoOn, Advice::EndWithFewerDraws];
+            Err(problem(folder, found.join("; ")).advise(advice))
+        }
+    }
+}
+
+/// The longest ranges within `all` whose numbers all have a property.
+fn runs(all: &Range<usize>, has: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for i in all.clone().filter(|i| has(*i)) {
+        match runs.last_mut() {
+            Some(last) if last.end == i => last.end += 1,
+            _ => runs.push(i..i + 1),
+        }
+    }
+    runs
+}
+
+/// `0..2, 3..4 and 6..8`.
+fn ranges(ranges: &[Range<usize>]) -> String {
+    listed(ranges.iter().map(|range| format!("{range:?}")).collect())
 }
 
 /// Merges `draws`, and writes them unless they are there. The folder is locked.

@@ -33,6 +33,11 @@ pub mod predictions {}
 #[doc = include_str!("which_model.md")]
 pub mod which_model {}
 
+/// Clusters: chains as jobs of Slurm, GNU parallel, Kubernetes and Dask.
+///
+#[doc = include_str!("clusters.md")]
+pub mod clusters {}
+
 /// Large networks: f32, minibatches, and runs that keep no weights.
 ///
 #[doc = include_str!("large_networks.md")]

@@ -28,7 +28,7 @@ fn programs_are_whole_and_show_every_line() {
         for (info, lines) in blocks(&text) {
             match info {
                 "rust" | "rust,no_run" => programs += 1,
-                "sh" | "text" | "toml" => continue,
+                "sh" | "text" | "toml" | "yaml" | "python" => continue,
                 _ => panic!("{file}: a block of '{info}', of which rustdoc may compile nothing"),
             }
             let shown = lines.join("\n");

@@ -1206,6 +1206,12 @@ mutants! {
             at "report-brier": "squares + 1.0 - 2.0 * shares[class]" => "squares - 2.0 * shares[class]"
 
     // The command.
+    caught_by "cli:command" "signals::a_merge_names_all_chains_that_lack"
+        "chains that are not finished are said to be missing"
+            at "missing-chains": "!has(&finished, chain) && !has(&unfinished, chain)" => "!has(&finished, chain)"
+    caught_by "cli:command" "array::names_that_shells_would_change_are_kept"
+        "command, array: Kubernetes takes a dollar of two away"
+            at "kubernetes-dollars": "word.replace('$', \"$$\")" => "word.clone()"
     caught_by "cli:command" "walk::a_large_table_is_predicted_in_blocks"
         "command, predict: rows are numbered anew in each block"
             at "predict-row": "format!(\"{},{line}\", first + row)" => "format!(\"{},{line}\", row)"

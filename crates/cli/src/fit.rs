@@ -23,7 +23,7 @@ use crate::{Ended, Failure, check, diagnose, file, imputed, signals, words};
 #[derive(Args)]
 pub struct FitArgs {
     #[command(flatten)]
-    config: Config,
+    pub config: Config,
     /// A file of settings, such as the config.toml of another run. Flags come before it
     #[arg(long = "config", value_name = "FILE", help_heading = "Run")]
     file: Option<PathBuf>,

@@ -2,6 +2,7 @@
 //! asked about new rows. Everything is done by [`bnn_mcmc::fit::Fit`]; here are flags, files and
 //! words.
 
+mod array;
 mod check;
 mod choice;
 mod compare;
@@ -52,6 +53,7 @@ struct Cli {
 enum Command {
     Fit(Box<fit::FitArgs>),
     Merge(fit::MergeArgs),
+    Array(Box<array::ArrayArgs>),
     Diagnose(diagnose::DiagnoseArgs),
     Report(report::ReportArgs),
     Predict(predict::PredictArgs),
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
     let ended = match Cli::parse().command {
         Command::Fit(args) => fit::run(*args),
         Command::Merge(args) => fit::merge(&args),
+        Command::Array(args) => array::run(*args),
         Command::Diagnose(args) => diagnose::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Predict(args) => predict::run(&args),

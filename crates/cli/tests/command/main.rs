@@ -6,6 +6,8 @@ mod said;
 #[path = "../../../../tests/shared/wait.rs"]
 mod wait;
 
+#[cfg(unix)]
+mod array;
 mod refusals;
 mod runs;
 #[cfg(unix)]

@@ -166,13 +166,19 @@ fn signals_at_ten_moments_lose_no_draw_and_leave_no_half_file() {
 
 /// A run that is in its chains, under a shell's word before it.
 fn begun(place: &Place, before: &str) -> std::process::Child {
+    begun_in(place, before, FIT, "r")
+}
+
+/// The same of a command whose draws go to this folder.
+fn begun_in(place: &Place, before: &str, fit: &str, folder: &str) -> std::process::Child {
     let program = env!("CARGO_BIN_EXE_bnn-mcmc");
-    let long = FIT.replace("--draws 400", "--draws 200000 --checkpoint-every 20draws");
+    let long = fit.replace("--draws 400", "--draws 200000 --checkpoint-every 20draws");
     let line = format!("{before} exec env --default-signal=INT,TERM '{program}' {long}");
     let mut command = Command::new("sh");
     command.current_dir(place.path("")).args(["-c", &line]).stdin(Stdio::null());
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("saved draws", || place.size("r/checkpoint.draws") >= 10_000);
+    let draws = format!("{folder}/checkpoint.draws");
+    wait_until("saved draws", || place.size(&draws) >= 10_000);
     child
 }
 
@@ -210,4 +216,30 @@ fn a_second_signal_ends_at_once() {
     assert!([Some(143), Some(129)].contains(&code), "{code:?}");
     place.run(FIT).well();
     assert_eq!(left(&place), Vec::<String>::new());
+}
+
+/// As batch systems end a job, and as `merge` then says which jobs are to be begun again.
+#[test]
+fn a_merge_names_all_chains_that_lack() {
+    let place = Place::new();
+    let job = |range: &str| FIT.replace("--chains 2", &format!("--chains {range} --of 8"));
+    place.run(&job("1..2")).well();
+    let ended = |range: &str| {
+        let child = begun_in(&place, "", &job(range), &format!("r/chains-{range}"));
+        send(&child, "TERM");
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(143));
+    };
+    ended("2..3");
+    said!(place.run("merge r").error(1));
+    ended("3..5");
+    ended("6..7");
+    for range in ["0..1", "5..6", "7..8"] {
+        place.run(&job(range)).well();
+    }
+    said!(place.run("merge r").error(1));
+    // With the draws of the others they are finished.
+    for range in ["2..3", "3..5", "6..7"] {
+        place.run(&job(range)).well();
+    }
+    place.run("merge r").well();
 }
