@@ -125,7 +125,7 @@ pub enum Candidate {
     /// the features](Noise::HeteroscedasticStudentT).
     NetworkHeteroscedastic,
     /// For real responses: [`NetworkTransformed`](Self::NetworkTransformed) with two hidden layers of 40 units. Its chains
-    /// take about five times as long, and seldom converge.
+    /// take 0.8 to 4 times as long (5 tables), and seldom converge.
     NetworkDeep,
     /// For counts: a network, else as [`LinearHurdle`](Self::LinearHurdle).
     NetworkHurdle,

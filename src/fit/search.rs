@@ -37,8 +37,8 @@ const UNITS: usize = 20;
 /// The hidden layers of [`Candidate::NetworkDeep`], and the fewest rows that it is tried on.
 const DEEP: [usize; 2] = [40, 40];
 const DEEP_ROWS: usize = 250;
-/// The time of a chain of it in those of the chosen network of one layer: 4.7 to 5.2 on five tables.
-const DEEP_TIMES: f64 = 5.0;
+/// The time of a chain of it in those of the chosen network of one layer: 0.8 to 4.0 on five tables.
+const DEEP_TIMES: f64 = 4.0;
 /// The event that a candidate which takes too long does not come to.
 const PREDICTED: &str = "it had predicted all rows";
 /// The levels of the predictive intervals whose coverage is told.
