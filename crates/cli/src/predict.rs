@@ -226,20 +226,18 @@ impl Regions {
     /// How many of the responses the regions hold, and how large they are.
     fn scored(&self, observed: &Response) -> Result<String, Error> {
         let none = || Error::argument("response", "of another kind", "the one of the fit");
-        let (what, level, share, size) = match self {
+        let (share, size_of, size) = match self {
             Self::Intervals(ends) => {
                 let y = observed.real().or(observed.counts()).ok_or_else(none)?;
-                ("interval", ends.level, ends.coverage(y.view())?, ends.mean_width())
+                (ends.coverage(y.view())?, "conformal width", ends.mean_width())
             }
             Self::Sets(sets) => {
                 let index = observed.classes().ok_or_else(none)?;
-                ("set", sets.level, sets.coverage(index)?, sets.mean_size())
+                (sets.coverage(index)?, "conformal set size", sets.mean_size())
             }
         };
-        let size_of = if what == "set" { "classes" } else { "width" };
-        let (coverage, size_of) =
-            (format!("conformal {what}, coverage"), format!("conformal {what}, {size_of}"));
-        Ok(format!("{coverage:27} {share:12.4} (level {level})\n{size_of:27} {size:12.4}\n"))
+        let share_of = "conformal coverage";
+        Ok(format!("{share_of:24} {share:15.4}\n{size_of:24} {size:15.4}\n"))
     }
 }
 

@@ -154,7 +154,8 @@ impl JackknifePlus {
         }
         let loo = Loo::of(loo_rows, Vec::new(), all);
         let unreliable = loo.unreliable();
-        unreliable.iter().for_each(|row| scores[*row] = f64::INFINITY); //~ jackknife-unreliable
+        unreliable.iter().for_each(|row| scores[*row] = f64::INFINITY);
+        //~ jackknife-unknown
         if rows - unreliable.len() < rank(rows, level).min(rows) {
             let found = format!("{} of {rows}", unreliable.len());
             let allowed = format!(

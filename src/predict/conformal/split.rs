@@ -273,7 +273,7 @@ impl ConformalScore {
                 let ends = [tail, 1.0 - tail].map(|p| predictions.quantile_of_new(sorted, p));
                 Band { lower: ends[0], upper: ends[1], unit: 1.0 }
             }
-            _ => Band { lower: mean(row), upper: mean(row), unit: sd(sorted) }, //~ normalised-unit
+            _ => Band { lower: mean(row), upper: mean(row), unit: sd(sorted) },
         };
         Ok(match self {
             Self::Absolute => {

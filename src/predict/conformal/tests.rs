@@ -121,7 +121,7 @@ fn sets_are_those_of_mapie() {
 
 #[test]
 fn the_rank_is_the_smallest_whose_share_of_n_plus_1_reaches_the_level() {
-    for n in 1..300 {
+    for n in 1..300_usize {
         // Levels in hundredths, for which whole numbers say what is right.
         for hundredths in 1..100 {
             let k = (hundredths * (n + 1)).div_ceil(100);

@@ -6,6 +6,7 @@ mod said;
 #[path = "../../../../tests/shared/wait.rs"]
 mod wait;
 
+mod conformal;
 mod refusals;
 mod runs;
 #[cfg(unix)]
