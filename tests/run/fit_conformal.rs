@@ -198,7 +198,7 @@ fn study() {
                 (_, false) => recipe.hidden(&[10]),
             };
             let recipe = match converges {
-                true => recipe.chains(2).warmup(200).draws(300),
+                true => recipe.chains(4).warmup(300).draws(600),
                 false => recipe.chains(2).warmup(5).draws(10),
             };
             // Coverage and width, or size, of each method and split.
