@@ -24,6 +24,16 @@ fn nonsense(parameters: usize) -> Array3<f64> {
     values.into_shape_with_order((2, 10, parameters)).unwrap()
 }
 
+/// A linear posterior of the first rows alone, which take part in the trace of all predictions, with such draws.
+fn nonsense_of<L: Likelihood>(
+    likelihood: L,
+    data: &Dataset,
+    outputs: usize,
+) -> (Posterior<Linear, L>, Draws) {
+    let few = data.select(&(0..20).collect::<Vec<_>>()).unwrap();
+    linear(likelihood, &few, outputs, 0.5 * nonsense((data.n_features() + 1) * outputs))
+}
+
 /// The rank k = ceil((n + 1) c) in whole numbers, for a level in per cent.
 fn rank(n: usize, percent: usize) -> usize {
     (percent * (n + 1)).div_ceil(100)
@@ -51,7 +61,7 @@ fn a_wrong_predictor_is_covered_at_the_exact_level() {
     const REPETITIONS: usize = 500;
     for (n, percent) in [(10, 80), (19, 90), (33, 50)] {
         let data = skewed(&mut ChainRng::new(1, 0), REPETITIONS * (n + 30));
-        let (posterior, draws) = linear(Gaussian::fixed(0.1).unwrap(), &data, 1, nonsense(2));
+        let (posterior, draws) = nonsense_of(Gaussian::fixed(0.1).unwrap(), &data, 1);
         for score in
             [ConformalScore::Absolute, ConformalScore::Normalised, ConformalScore::Quantiles]
         {
@@ -98,7 +108,7 @@ fn wrong_probabilities_are_covered_at_the_exact_level() {
         assert!((covered - exact).abs() < 4.0 * error, "{covered} {exact}");
     };
     let level = percent as f64 / 100.0;
-    let (of_three, draws) = linear(Categorical, &three, 3, nonsense(9));
+    let (of_three, draws) = nonsense_of(Categorical, &three, 3);
     check(
         &|calibration, new| {
             let seen = of_three.predict(&draws, calibration).unwrap();
@@ -107,7 +117,7 @@ fn wrong_probabilities_are_covered_at_the_exact_level() {
         },
         &three,
     );
-    let (of_two, draws) = linear(Bernoulli, &two, 1, nonsense(3));
+    let (of_two, draws) = nonsense_of(Bernoulli, &two, 1);
     check(
         &|calibration, new| {
             let seen = of_two.predict(&draws, calibration).unwrap();
@@ -127,7 +137,7 @@ fn counts_are_covered_by_counts() {
     let x = Array2::from_shape_simple_fn((REPETITIONS * (n + 30), 1), || rng.normal());
     let y = x.mapv(|x| (1.0 + x * x + rng.normal().powi(2)).floor());
     let data = Dataset::counts(x, y).unwrap();
-    let (posterior, draws) = linear(Poisson, &data, 1, 0.3 * nonsense(2));
+    let (posterior, draws) = nonsense_of(Poisson, &data, 1);
     for score in [ConformalScore::Absolute, ConformalScore::Normalised, ConformalScore::Quantiles] {
         let (covered, error) = coverage(n, REPETITIONS, |calibration, new, r| {
             let calibration = data.select(calibration).unwrap();
