@@ -2,12 +2,13 @@
 
 usage: mkdir splits
        CONFORMAL=splits cargo test --release --test run fit_conformal::study -- --ignored --nocapture
-       python3 benches/peers/conformal.py splits
+       python3 benches/peers/conformal.py splits [TABLE..]
 
 (pip install mapie==1.6.0 pandas). MAPIE is given this crate's predictions, for which the widths must be the same, then
 models of its own, fitted to the same rows: least squares and boosted quantiles of scikit-learn.
 """
 import json
+import logging
 import sys
 import warnings
 from pathlib import Path
@@ -23,6 +24,7 @@ from sklearn.linear_model import LinearRegression
 LEVEL, COLUMNS = 0.9, ["mean", "sd", "lower", "upper"]
 TABLES = {"boston": "medv", "wine_red": "quality", "abalone": "rings"}
 warnings.filterwarnings("ignore")
+logging.disable(logging.INFO)
 
 
 class Column(RegressorMixin, BaseEstimator):
@@ -69,7 +71,8 @@ def of_split(table, rows):
 
 
 def main():
-    for name, response in TABLES.items():
+    for name in sys.argv[2:] or TABLES:
+        response = TABLES[name]
         data = pd.get_dummies(pd.read_csv(f"data/{name}.csv"), dtype=float)
         table = data.drop(columns=response).to_numpy(), data[response].to_numpy(dtype=float)
         found = {}

@@ -57,8 +57,8 @@ impl Fit {
         let is_of_posterior = self.draws.info().approximation.is_none();
         if is_of_posterior && !self.verdict()?.is_converged() {
             let name = "rows to calibrate on";
-            let found = "none that the model has not seen, and the chains have not converged";
-            let allowed = "some: without them, training rows are left out by weights of draws from the posterior";
+            let found = "none that the model has not seen, of a run that has not converged";
+            let allowed = "some, since only draws from the posterior can leave training rows out by weights";
             return Err(Error::argument(name, found, allowed).advise([Advice::Calibrate]));
         }
         let training = self.predict(self.training())?;
