@@ -58,7 +58,8 @@ impl Fit {
         if is_of_posterior && !self.verdict()?.is_converged() {
             let name = "rows to calibrate on";
             let found = "none that the model has not seen, of a run that has not converged";
-            let allowed = "some, since only draws from the posterior can leave training rows out by weights";
+            let allowed =
+                "some, since only draws from the posterior can leave training rows out by weights";
             return Err(Error::argument(name, found, allowed).advise([Advice::Calibrate]));
         }
         let training = self.predict(self.training())?;
