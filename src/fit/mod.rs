@@ -25,6 +25,7 @@
 //! ```
 
 mod choices;
+mod conformal;
 mod ensemble;
 mod folder;
 mod forecast;
@@ -315,14 +316,20 @@ impl Fit {
     /// Features, responses or classes that differ from the training data's; predictions that do not
     /// fit into memory.
     pub fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
+        self.predict_seeded(rows, self.draws.info().seed)
+    }
+
+    /// Predicts like [`predict`](Self::predict), with `seed` for the posterior predictive draws.
+    fn predict_seeded(&self, rows: &Dataset, seed: u64) -> Result<Predictions, Error> {
         let Parts { features, response, posterior, .. } = &*self.parts;
         let rows = &*self.with_all_values(rows)?;
         let scaled = features.scale_features(rows)?; //~ scaled-features
         match response {
-            None => posterior.predict(&self.draws, &scaled),
+            None => posterior.predict_seeded(&self.draws, &scaled, seed),
             Some(scaler) => {
                 let scaled = scaler.scale_response(&scaled)?;
-                posterior.predict(&self.draws, &scaled)?.unscaled_beside(scaler, rows.real()?)
+                let predictions = posterior.predict_seeded(&self.draws, &scaled, seed)?;
+                predictions.unscaled_beside(scaler, rows.real()?)
             }
         }
     }

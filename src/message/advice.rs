@@ -57,6 +57,8 @@ pub enum Advice {
     AnySign,
     /// Keep rows from the model, to score its predictions.
     KeepRows,
+    /// Keep rows from the model, to calibrate intervals on.
+    Calibrate,
     /// Fill missing values in.
     FillIn,
     /// Leave rows with missing values out.
@@ -182,6 +184,10 @@ impl Advice {
                 let text = "score its predictions of rows that it has not seen";
                 by(text, S::Validation, Some("0.2")).or_else(|| plain(text))
             }
+            Self::Calibrate => {
+                let text = "keep rows from the model to calibrate intervals on";
+                by(text, S::Validation, Some("0.2")).or_else(|| plain(text))
+            }
             Self::FillIn => plain("fill them in"),
             Self::DropMissing => Some(match set(S::DropMissing, None) {
                 Some(name) => format!("leave these rows out by {name}"),
@@ -265,6 +271,7 @@ impl Advice {
             Self::MoreChains { at_least: 4 },
             Self::AnySign,
             Self::KeepRows,
+            Self::Calibrate,
             Self::FillIn,
             Self::DropMissing,
             Self::Ignore { column: column(), if_identifier: false },

@@ -18,6 +18,7 @@
 //! | all usual scores in a table | [`scores`](Predictions::scores) | any |
 //! | where will y, or its mean, lie? | [`predictive_interval`](Predictions::predictive_interval), [`mean_interval`](Predictions::mean_interval) | real, counts |
 //! | how large is the noise, for each row? | [`predict_noise_sd`](crate::posterior::Posterior::predict_noise_sd) | real, counts in one column |
+//! | where will y lie, or which classes may it be, whatever the chains did? | [`Conformal`], [`Fit::conformal`](crate::fit::Fit::conformal) | one real response, counts in one column, classes |
 //! | are the intervals right, and how wide? | [`coverage`](Predictions::coverage) | real, counts |
 //! | is the whole distribution right? | [`crps`](Predictions::crps), [`pit`](Predictions::pit) | real, counts |
 //! | better than a reference, such as [`persistence`]? | [`skill`](Predictions::skill) | real |
@@ -63,6 +64,7 @@
 mod calibration;
 mod cells;
 mod classification;
+mod conformal;
 mod held_out;
 mod loo;
 mod noise;
@@ -79,6 +81,10 @@ mod zarr;
 
 pub use calibration::{Bins, Pit, Reliability, ReliabilityBin};
 pub use classification::ConfusionMatrix;
+pub use conformal::{
+    AddOneIn, Conformal, ConformalScore, JackknifePlus, PredictionSets, SplitConformal,
+    conformal_quantile, jackknife_plus,
+};
 pub use held_out::HeldOut;
 pub use loo::{ComparedModel, Loo, LooComparison, LooRow};
 pub use predictions::Predictions;

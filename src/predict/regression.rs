@@ -10,17 +10,16 @@ use crate::data::{Dataset, Response, Scaler, mean_by};
 use crate::diagnostics::quantile;
 use crate::message::{Advice, count};
 
-/// Intervals with equal tails, one for each row and column. From [`Predictions::mean_interval`] and
-/// [`Predictions::predictive_interval`].
-///
-/// An interval at level c lies between the quantiles at (1 - c)/2 and (1 + c)/2 of the draws.
+/// Intervals, one for each row and column. From [`Predictions::mean_interval`] and
+/// [`Predictions::predictive_interval`], with equal tails: at level c between the quantiles at (1 - c)/2 and (1 + c)/2 of
+/// the draws. [Conformal](super::Conformal) intervals have ends of their own, and may be infinite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {
-    /// The probability between the bounds, such as 0.95.
+    /// The probability between the ends, such as 0.95.
     pub level: f64,
-    /// The quantile at (1 - level) / 2, `[row, column]`.
+    /// The lower end, `[row, column]`: the quantile at (1 - level) / 2.
     pub lower: Array2<f64>,
-    /// The quantile at (1 + level) / 2, `[row, column]`.
+    /// The upper end, `[row, column]`: the quantile at (1 + level) / 2.
     pub upper: Array2<f64>,
 }
 

@@ -7,6 +7,7 @@ mod approximate;
 mod approximate_laplace;
 mod approximate_variational;
 mod arrived;
+mod conformal;
 mod conjugate;
 mod diagnostics;
 mod distribution;

@@ -17,6 +17,8 @@ mod cut;
 mod fit;
 mod fit_by_hand;
 mod fit_calibrated;
+#[cfg(feature = "datasets")]
+mod fit_conformal;
 mod fit_ensemble;
 #[cfg(target_os = "linux")]
 mod fit_faults;

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{Lines, StandIn, csv_cell, unguarded};
+use bnn_mcmc::data::{Lines, Response, StandIn, csv_cell, unguarded};
 use bnn_mcmc::error::Row;
 use bnn_mcmc::fit::{Fit, Imputed, Outside};
 use bnn_mcmc::ndarray::{ArrayView2, Axis};
-use bnn_mcmc::predict::Predictions;
+use bnn_mcmc::predict::{Conformal, Interval, PredictionSets, Predictions};
 use clap::Args;
 
 use crate::output::{self, count};
@@ -47,6 +47,24 @@ pub struct PredictArgs {
     /// with their quantiles over the draws
     #[arg(long, value_name = "TIMES", value_delimiter = ',', allow_hyphen_values = true)]
     times: Vec<f64>,
+    /// Add conformal intervals, `conformal_lower` and `conformal_upper`, or of classes sets: `conformal_set` is 1 if the
+    /// row's set holds the class, and `conformal_size` counts its classes. They hold the share LEVEL of new responses on
+    /// average, whatever the model and the chains did: marginal coverage, for rows that are exchangeable with those of the
+    /// table (drawn alike, in no order), not for series. They are calibrated on rows that the model has not seen,
+    /// those of `fit --validation 0.2` or of `--calibration`; without any, training rows are left out by weights of the
+    /// draws (jackknife+), which takes chains that have converged. For one real response, counts or classes
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "0.9",
+        allow_hyphen_values = true
+    )]
+    conformal: Option<f64>,
+    /// A table with the response, whose rows had no part in the fit, to calibrate conformal intervals on
+    #[arg(long, value_name = "FILE", requires = "conformal")]
+    calibration: Option<PathBuf>,
     /// Names of classes and responses as they are, also those that a spreadsheet would take for formulas.
     /// Without this flag, names that begin with =, +, -, @, a tab or a line end and are no numbers have a
     /// single quote before them
@@ -75,6 +93,12 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         return Err(Error::argument("--times", time, "finite numbers").into());
     }
     let of_new_rows = |e: Error| Failure::error(e.in_words(&words::NewRows));
+    let conformal = args.conformal.map(|level| calibrated(level, fit, tables.as_ref(), args));
+    let conformal = conformal.transpose()?;
+    let regions = |new: &Predictions| {
+        let of = |conformal| Regions::of(conformal, new, fit.data().response());
+        conformal.as_ref().map(of).transpose()
+    };
     let table = Table::open(&args.table, schema.limit()).map_err(of_new_rows)?;
     let mut out = Predicted::begin(args.out.as_deref())?;
     // No spreadsheet takes names for formulas there.
@@ -87,8 +111,10 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
             Some(tables) => tables.predict(rows),
         };
         let predictions = predictions.map_err(|e| in_file(e, &args.table, &read.lines))?;
-        let scores = predictions.scores()?.to_string();
-        (out, _) = out.write(&csv(&predictions, 0, &read.lines, args, is_raw)?, true)?;
+        let mut scores = predictions.scores()?.to_string();
+        let regions = regions(&predictions)?;
+        scores.extend(regions.as_ref().map(|r| r.scored(rows.response())).transpose()?);
+        (out, _) = out.write(&csv(&predictions, &regions, 0, &read.lines, args, is_raw)?, true)?;
         let note = said(fit, rows.x().view(), &read.lines, &read.dropped, &read.stand_ins, &[]);
         (note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores)))
     } else {
@@ -100,9 +126,10 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
                 Some(tables) => tables.predict_new(block)?,
             };
             let predictions = predicted.predictions;
+            let regions = regions(&predictions)?;
+            let lines = csv(&predictions, &regions, k * height, &new.lines, args, is_raw)?;
             let is_read;
-            (out, is_read) =
-                out.write(&csv(&predictions, k * height, &new.lines, args, is_raw)?, k == 0)?;
+            (out, is_read) = out.write(&lines, k == 0)?;
             if !is_read {
                 break;
             }
@@ -112,6 +139,9 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
     };
     out.end()?;
     output::note(&note);
+    if let Some(conformal) = &conformal {
+        output::note(&conformal.to_string());
+    }
     if let Some(scores) = scores {
         // Standard output is the table's unless that has a file.
         match &args.out {
@@ -120,6 +150,95 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         }
     }
     Ok(Ended::Done)
+}
+
+/// The conformal regions of new rows, by the rows of a file or by those that the model has not seen.
+fn calibrated(
+    level: f64,
+    fit: &Fit,
+    tables: Option<&Imputed>,
+    args: &PredictArgs,
+) -> Result<Conformal, Failure> {
+    if !(level > 0.0 && level < 1.0) {
+        return Err(Error::argument("--conformal", level, "above 0 and below 1").into());
+    }
+    let Some(path) = &args.calibration else {
+        let calibrated = match tables {
+            None => fit.conformal(level),
+            Some(tables) => tables.conformal(level),
+        };
+        return calibrated.map_err(|e| match fit.validation() {
+            Some(_) => e.into(),
+            None => {
+                let text = e.in_words(&words::Flags);
+                Failure::error(format!("{text}; or name a table of other rows by `--calibration`"))
+            }
+        });
+    };
+    let of_rows = |e: Error| Failure::error(e.in_words(&words::NewRows));
+    let schema = fit.schema().ok_or_else(|| Failure::error("the run is not of a file"))?;
+    let table = Table::open(path, schema.limit()).map_err(of_rows)?;
+    let read = table.read(schema).map_err(of_rows)?;
+    let calibrated = match tables {
+        None => fit.conformal_on(&read.dataset, level),
+        Some(tables) => tables.conformal_on(&read.dataset, level),
+    };
+    calibrated.map_err(|e| in_file(e, path, &read.lines))
+}
+
+/// The conformal regions of some rows.
+enum Regions {
+    Intervals(Interval),
+    Sets(PredictionSets),
+}
+
+impl Regions {
+    fn of(conformal: &Conformal, new: &Predictions, of: &Response) -> Result<Self, Error> {
+        match of.classes().is_some() {
+            true => conformal.sets(new).map(Self::Sets),
+            false => conformal.interval(new).map(Self::Intervals),
+        }
+    }
+
+    fn names(&self) -> [&'static str; 2] {
+        match self {
+            Self::Intervals(_) => ["conformal_lower", "conformal_upper"],
+            Self::Sets(_) => ["conformal_set", "conformal_size"],
+        }
+    }
+
+    /// The cells of a line, of which a row has `columns`: one for each class, or for the second one of two.
+    fn cells(&self, line: usize, columns: usize) -> [String; 2] {
+        let (row, column) = (line / columns, line % columns);
+        match self {
+            Self::Intervals(ends) => {
+                [&ends.lower, &ends.upper].map(|end| end[(row, 0)].to_string())
+            }
+            Self::Sets(sets) => {
+                let set = sets.contains.row(row);
+                let class = if columns == 1 { 1 } else { column }; //~ conformal-class
+                let size = set.iter().filter(|holds| **holds).count();
+                [u8::from(set[class]).to_string(), size.to_string()]
+            }
+        }
+    }
+
+    /// How many of the responses the regions hold, and how large they are.
+    fn scored(&self, observed: &Response) -> Result<String, Error> {
+        let none = || Error::argument("response", "of another kind", "the one of the fit");
+        let (share, size_of, size) = match self {
+            Self::Intervals(ends) => {
+                let y = observed.real().or(observed.counts()).ok_or_else(none)?;
+                (ends.coverage(y.view())?, "conformal width", ends.mean_width())
+            }
+            Self::Sets(sets) => {
+                let index = observed.classes().ok_or_else(none)?;
+                (sets.coverage(index)?, "conformal set size", sets.mean_size())
+            }
+        };
+        let share_of = "conformal coverage";
+        Ok(format!("{share_of:24} {share:15.4}\n{size_of:24} {size:15.4}\n"))
+    }
 }
 
 /// An error about a row of the table, with its line.
@@ -150,12 +269,14 @@ fn height(fit: &Fit, tables: usize) -> usize {
 /// row in the table, or its row there if that has no lines.
 fn csv(
     predictions: &Predictions,
+    regions: &Option<Regions>,
     first: usize,
     lines: &Lines,
     args: &PredictArgs,
     is_raw: bool,
 ) -> Result<String, Failure> {
     let place = if lines.unit() == "row" { "table_row" } else { "line" };
+    let columns = predictions.mean().len_of(Axis(3));
     let with_lines = || -> Result<String, Box<dyn std::error::Error>> {
         let mut bytes = Vec::new();
         predictions.write_csv_at(&mut bytes, &args.times)?;
@@ -176,6 +297,13 @@ fn csv(
             for cell in record.iter().skip(1) {
                 let cell = if is_raw { unguarded(cell) } else { cell };
                 text.extend([",", &csv_cell(cell)]);
+            }
+            if let Some(regions) = regions {
+                let cells = match i.checked_sub(1) {
+                    None => regions.names().map(String::from),
+                    Some(line) => regions.cells(line, columns),
+                };
+                text.extend(cells.map(|cell| format!(",{cell}")));
             }
             text.push('\n');
         }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::dates::Dates;
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Cells, CsvReader, Dataset, Fill, Response, Schema, Task};
+use bnn_mcmc::ndarray::Array2;
 use bnn_mcmc::sampler::StopHandle;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -14,7 +15,7 @@ use pyo3::prelude::*;
 use crate::error::raised;
 use crate::fits::Fits;
 use crate::interrupt::{interruptible, on_threads};
-use crate::predict::{medians, predict, survival};
+use crate::predict::{conformal, medians, predict, survival};
 use crate::settings::Settings;
 use crate::words::Parameters;
 
@@ -130,6 +131,35 @@ impl Fit {
         Ok(arrays.into_iter().map(|array| array.into_pyarray(py)).collect())
     }
 
+    /// The lower and the upper ends of conformal intervals of new rows, calibrated on rows with a response, or by the
+    /// training rows.
+    fn conformal<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'_, f64>,
+        calibration: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray2<'_, f64>)>,
+        level: f64,
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
+        let rows = calibration.map(|(x, y)| self.numbers_like(&x, &y));
+        let ends = self.regions(py, x, rows, level, threads)?;
+        Ok(ends.into_iter().map(|ends| ends.into_pyarray(py)).collect())
+    }
+
+    /// Whether the conformal set of a new row holds a class, 1 or 0, `[row, class]`.
+    fn conformal_sets<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'_, f64>,
+        calibration: Option<(PyReadonlyArray2<'_, f64>, Vec<usize>)>,
+        level: f64,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let rows = calibration.map(|(x, classes)| self.classes_like(&x, classes));
+        let sets = self.regions(py, x, rows, level, threads)?;
+        Ok(sets.into_iter().next().unwrap_or_default().into_pyarray(py))
+    }
+
     /// The name and value of each score of real responses or counts.
     fn scores_of_numbers(
         &self,
@@ -139,12 +169,7 @@ impl Fit {
         weights: Option<Vec<f64>>,
         threads: usize,
     ) -> PyResult<Vec<(String, f64)>> {
-        let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
-        let data = match self.0.first().data().response() {
-            Response::Counts(_) => Dataset::counts(x, y),
-            _ => Dataset::regression(x, y),
-        };
-        self.scores(py, weighted(data, weights), threads)
+        self.scores(py, weighted(self.numbers_like(&x, &y), weights), threads)
     }
 
     /// The name and value of each score of times.
@@ -201,9 +226,7 @@ impl Fit {
         weights: Option<Vec<f64>>,
         threads: usize,
     ) -> PyResult<Vec<(String, f64)>> {
-        let names = self.0.first().data().response().class_names().unwrap_or_default();
-        let data = Dataset::classification(x.as_array().to_owned(), classes, names);
-        self.scores(py, weighted(data, weights), threads)
+        self.scores(py, weighted(self.classes_like(&x, classes), weights), threads)
     }
 
     /// The verdict's sentence, whether the run has converged, and all else it says, as JSON.
@@ -289,6 +312,47 @@ impl Fit {
 }
 
 impl Fit {
+    /// Rows with real responses or counts, whichever the fit is of.
+    fn numbers_like(
+        &self,
+        x: &PyReadonlyArray2<'_, f64>,
+        y: &PyReadonlyArray2<'_, f64>,
+    ) -> Result<Dataset, Error> {
+        let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
+        match self.0.first().data().response() {
+            Response::Counts(_) => Dataset::counts(x, y),
+            _ => Dataset::regression(x, y),
+        }
+    }
+
+    /// Rows with classes of the fit.
+    fn classes_like(
+        &self,
+        x: &PyReadonlyArray2<'_, f64>,
+        classes: Vec<usize>,
+    ) -> Result<Dataset, Error> {
+        let names = self.0.first().data().response().class_names().unwrap_or_default();
+        Dataset::classification(x.as_array().to_owned(), classes, names)
+    }
+
+    fn regions(
+        &self,
+        py: Python<'_>,
+        x: PyReadonlyArray2<'_, f64>,
+        rows: Option<Result<Dataset, Error>>,
+        level: f64,
+        threads: usize,
+    ) -> PyResult<Vec<Array2<f64>>> {
+        let (x, own) = (x.as_array().to_owned(), self.0.first().data());
+        let rows = rows.map(|rows| named(rows, own.feature_names(), own.response_names()));
+        let rows = rows.transpose().map_err(raised)?;
+        let stop = StopHandle::new();
+        let (regions, signal) = interruptible(py, threads, &stop, || {
+            conformal(&self.0, x.view(), rows.as_ref(), level, &stop)
+        })?;
+        signal.map_or(Ok(regions), Err)?.map_err(raised)
+    }
+
     fn scores(
         &self,
         py: Python<'_>,

@@ -7,7 +7,7 @@ use bnn_mcmc::data::{Dataset, Schema};
 use bnn_mcmc::diagnostics::Verdict;
 use bnn_mcmc::fit::{Fit, Imputed, PriorSensitivity, Recipe};
 use bnn_mcmc::ndarray::{Array4, ArrayView2};
-use bnn_mcmc::predict::{Predictions, Scores};
+use bnn_mcmc::predict::{Conformal, Predictions, Scores};
 
 /// What an estimator has fitted.
 pub enum Fits {
@@ -61,6 +61,16 @@ impl Fits {
             Self::OfTables(fits) => fits.predict_new(x)?,
         };
         Ok(predicted.predictions)
+    }
+
+    /// Conformal regions, calibrated on these rows, or by the training rows.
+    pub fn conformal(&self, rows: Option<&Dataset>, level: f64) -> Result<Conformal, Error> {
+        match (self, rows) {
+            (Self::One(fit), None) => fit.conformal(level),
+            (Self::One(fit), Some(rows)) => fit.conformal_on(rows, level),
+            (Self::OfTables(fits), None) => fits.conformal(level),
+            (Self::OfTables(fits), Some(rows)) => fits.conformal_on(rows, level),
+        }
     }
 
     pub fn predict_noise_sd(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {

@@ -1,6 +1,7 @@
 //! Predictions of new rows, a block of rows at a time.
 
 use bnn_mcmc::Error;
+use bnn_mcmc::data::Dataset;
 use bnn_mcmc::ndarray::{Array2, ArrayView2, Axis, s};
 use bnn_mcmc::predict::Predictions;
 use bnn_mcmc::sampler::StopHandle;
@@ -23,18 +24,50 @@ pub fn predict(
     level: Option<f64>,
     stop: &StopHandle,
 ) -> Result<Vec<Array2<f64>>, Error> {
+    in_blocks(fit, x, stop, |block| predict_block(fit, block, with_sd, level))
+}
+
+/// The lower and upper ends of conformal intervals, or one array that says whether a set holds a class, 1 or 0, for the rows
+/// of `x`: calibrated on `rows` with a response, or by the training rows.
+pub fn conformal(
+    fit: &Fits,
+    x: ArrayView2<f64>,
+    rows: Option<&Dataset>,
+    level: f64,
+    stop: &StopHandle,
+) -> Result<Vec<Array2<f64>>, Error> {
+    let conformal = fit.conformal(rows, level)?;
+    let of_classes = fit.first().data().response().classes().is_some();
+    in_blocks(fit, x, stop, |block| {
+        let new = fit.predict_new(block)?;
+        if of_classes {
+            let sets = conformal.sets(&new)?;
+            return Ok(vec![sets.contains.mapv(|holds| f64::from(u8::from(holds)))]);
+        }
+        let interval = conformal.interval(&new)?;
+        Ok(vec![interval.lower, interval.upper])
+    })
+}
+
+/// The arrays of `x`, which `of_block` makes of some rows at a time.
+fn in_blocks(
+    fit: &Fits,
+    x: ArrayView2<f64>,
+    stop: &StopHandle,
+    of_block: impl Fn(ArrayView2<f64>) -> Result<Vec<Array2<f64>>, Error>,
+) -> Result<Vec<Array2<f64>>, Error> {
     let draws = fit.first().draws();
     let draws = fit.copies() * draws.n_chains() * draws.n_draws();
     // Means and predictive draws, also before they are converted to the units of the response.
     let per_row = draws * 4 * fit.first().data().response().width();
     let rows = (BLOCK / per_row.max(1)).max(1);
-    let mut predicted = predict_block(fit, x.slice(s![..rows.min(x.nrows()), ..]), with_sd, level)?;
+    let mut predicted = of_block(x.slice(s![..rows.min(x.nrows()), ..]))?;
     for first in (rows..x.nrows()).step_by(rows) {
         if stop.is_stopped() {
             break;
         }
         let block = x.slice(s![first..x.nrows().min(first + rows), ..]);
-        let block = predict_block(fit, block, with_sd, level)?;
+        let block = of_block(block)?;
         for (whole, rows) in predicted.iter_mut().zip(&block) {
             whole.append(Axis(0), rows.view()).expect("all blocks have the same columns");
         }

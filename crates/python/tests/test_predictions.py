@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor
+from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor, NotConvergedWarning
 from scipy.special import softmax
 
 
@@ -214,3 +214,47 @@ def test_intervals_of_counts_end_at_counts(short):
         assert ((lower <= drawn) & (drawn <= upper)).mean(axis=0).min() >= level
     # Interpolated, ends lie between counts.
     assert (np.quantile(drawn, 0.95, axis=0) % 1 != 0).any()
+
+
+def test_conformal_intervals_hold_although_the_chains_did_not_converge(wave):
+    X, y = wave
+    rng = np.random.default_rng(5)
+    with pytest.warns(NotConvergedWarning):
+        model = BnnRegressor(hidden=(3,), chains=2, warmup=4, draws=8, random_state=1)
+        model.fit(X[:20], y[:20])
+    rest = rng.permutation(np.arange(20, len(y)))
+    kept, new = rest[: len(rest) // 2], rest[len(rest) // 2 :]
+    rows = X[kept], y[kept]
+    mean, std, lower, upper = model.predict(X[new], True, 0.8, conformal=rows)
+    assert (mean == model.predict(X[new])).all() and (std > 0).all()
+    held = np.mean((lower <= y[new]) & (y[new] <= upper))
+    assert abs(held - 0.8) < 4 * np.sqrt(0.16 / len(kept) + 0.16 / len(new)), held
+    # Both ends of the predictive interval move by the same.
+    _, low, high = model.predict(X[new], interval=0.8)
+    np.testing.assert_allclose(low - lower, upper - high, atol=1e-9)
+    few = model.predict(X[new], interval=0.8, conformal=(X[20:23], y[20:23]))
+    assert np.isinf(few[1:]).all()
+    with pytest.raises(ValueError, match="rows to calibrate on is none that the model has not seen"):
+        model.predict(X[new], interval=0.8, conformal="training")
+    with pytest.raises(ValueError, match="`conformal` takes `interval`"):
+        model.predict(X[new], conformal=rows)
+    with pytest.raises(ValueError, match="`conformal` is 3, but must be"):
+        model.predict(X[new], interval=0.8, conformal=3)
+
+
+def test_conformal_sets_of_classes():
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(300, 2))
+    y = np.where(X[:, 0] + rng.logistic(size=300) > 0, "10", "9")
+    y[X[:, 1] + 0.5 * rng.logistic(size=300) > 1] = "b"
+    model = BnnClassifier(hidden=(), chains=2, warmup=200, draws=400, random_state=1)
+    model.fit(X[:100], y[:100])
+    for conformal in [(X[100:200], y[100:200]), "training"]:
+        sets = model.predict_set(X[200:], level=0.8, conformal=conformal)
+        assert sets.shape == (100, 3) and sets.dtype == bool
+        places = np.searchsorted(model.classes_, y[200:])
+        held = sets[np.arange(100), places].mean()
+        assert abs(held - 0.8) < 0.2, held
+        # The most probable class is in every set but the empty ones.
+        top = model.predict_proba(X[200:]).argmax(axis=1)
+        assert sets[np.arange(100), top][sets.any(axis=1)].mean() > 0.95

@@ -2,7 +2,7 @@
 
 mod comparison;
 mod pit;
-mod smoothing;
+pub(super) mod smoothing;
 
 pub use comparison::{ComparedModel, LooComparison};
 
@@ -301,7 +301,7 @@ impl Loo {
         Ok(Self::of(rows, Vec::new(), chains * draws))
     }
 
-    fn of(rows: Vec<LooRow>, weights: Vec<f64>, draws: usize) -> Self {
+    pub(super) fn of(rows: Vec<LooRow>, weights: Vec<f64>, draws: usize) -> Self {
         let (elpd, se) = sum_and_error(&weights, rows.iter().map(|row| row.elpd));
         let (p_loo, _) = sum_and_error(&weights, rows.iter().map(|row| row.p_loo));
         Self {

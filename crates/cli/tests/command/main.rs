@@ -8,6 +8,7 @@ mod wait;
 
 #[cfg(unix)]
 mod array;
+mod conformal;
 mod refusals;
 mod runs;
 #[cfg(unix)]

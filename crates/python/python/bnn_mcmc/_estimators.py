@@ -43,6 +43,19 @@ from ._native import Fit
 from ._sklearn import ClassifierMixin, RegressorMixin
 
 
+# Rows that had no part in the fit, or the training rows.
+Conformal = tuple[Any, Any] | Literal["training"] | None
+
+
+def calibration_rows(conformal: Any) -> tuple[Any, Any] | None:
+    """The rows that conformal regions are calibrated on; None for the training rows."""
+    if isinstance(conformal, str) and conformal == "training":
+        return None
+    if isinstance(conformal, tuple) and len(conformal) == 2:
+        return conformal
+    raise ValueError(f'`conformal` is {conformal!r}, but must be a tuple (X, y) or "training"')
+
+
 class _Numbers(RegressorMixin, Bnn):
     """Estimators of numbers: real responses and counts."""
 
@@ -107,18 +120,31 @@ class _Numbers(RegressorMixin, Bnn):
     ) -> tuple[Matrix, Matrix]: ...
     @overload
     def predict(
-        self, X: Any, return_std: Literal[False] = False, *, interval: float
+        self,
+        X: Any,
+        return_std: Literal[False] = False,
+        *,
+        interval: float,
+        conformal: Conformal = None,
     ) -> tuple[Matrix, Matrix, Matrix]: ...
     @overload
     def predict(
-        self, X: Any, return_std: Literal[True], interval: float
+        self, X: Any, return_std: Literal[True], interval: float, conformal: Conformal = None
     ) -> tuple[Matrix, Matrix, Matrix, Matrix]: ...
     @overload
     def predict(
-        self, X: Any, return_std: bool = False, interval: float | None = None
+        self,
+        X: Any,
+        return_std: bool = False,
+        interval: float | None = None,
+        conformal: Conformal = None,
     ) -> Matrix | tuple[Matrix, ...]: ...
     def predict(
-        self, X: Any, return_std: bool = False, interval: float | None = None
+        self,
+        X: Any,
+        return_std: bool = False,
+        interval: float | None = None,
+        conformal: Conformal = None,
     ) -> Matrix | tuple[Matrix, ...]:
         """The posterior mean prediction E[y | x], averaged over all draws of all chains.
 
@@ -144,6 +170,12 @@ class _Numbers(RegressorMixin, Bnn):
             another place, the same row has other draws of the noise, and its ends differ by the
             Monte Carlo error of a quantile. The mean and the standard deviation of a row are the
             same in every table, but for rounding.
+        conformal : tuple of X and y, or "training", default=None
+            Makes the intervals conformal: they hold the share `interval` of new responses on average
+            (marginal coverage), for rows that are exchangeable with those they are calibrated on, not
+            for series. Rows `(X, y)` that had no part in the fit calibrate them whatever the model
+            and the chains did; with "training", training rows are left out by weights of the draws
+            (jackknife+), which takes chains that have converged. For one response.
 
         Returns
         -------
@@ -154,7 +186,14 @@ class _Numbers(RegressorMixin, Bnn):
             raise ValueError(f"`interval` is {interval!r}, but must be a number between 0 and 1")
         x = self._new_rows(X)
         level = None if interval is None else float(interval)
-        arrays = self._fit.predict(x, bool(return_std), level, self._threads())
+        if conformal is None:
+            arrays = self._fit.predict(x, bool(return_std), level, self._threads())
+        elif level is None:
+            raise ValueError("`conformal` takes `interval`, the share of new responses to hold")
+        else:
+            rows = self._calibration(conformal)
+            arrays = self._fit.predict(x, bool(return_std), None, self._threads())
+            arrays += self._fit.conformal(x, rows, level, self._threads())
         if self._y_ndim == 1:
             arrays = [array[:, 0] for array in arrays]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
@@ -178,6 +217,11 @@ class _Numbers(RegressorMixin, Bnn):
             and `width_95` (the mean width of 95 % intervals); `coverage_95`, the share of responses
             in them; and `log_predictive_density`, the mean over rows of log p(y | x), in nats.
         """
+        x, y = self._rows_with_response(X, y)
+        weights = listed_weights(weights_of(sample_weight, len(x)))
+        return dict(self._fit.scores_of_numbers(x, y, weights, self._threads()))
+
+    def _rows_with_response(self, X: Any, y: Any) -> tuple[Matrix, Matrix]:
         x, y = self._new_rows(X), response_of(y)
         refuse_other_than_numbers("y", y)
         y = check_array(y, dtype="float64", ensure_2d=False, estimator=self, input_name="y")
@@ -187,8 +231,11 @@ class _Numbers(RegressorMixin, Bnn):
             raise ValueError(
                 f"y has {y.shape[1]} columns, but had {len(self._y_names)} in training"
             )
-        weights = listed_weights(weights_of(sample_weight, len(x)))
-        return dict(self._fit.scores_of_numbers(x, y, weights, self._threads()))
+        return x, y
+
+    def _calibration(self, conformal: Any) -> tuple[Matrix, Matrix] | None:
+        rows = calibration_rows(conformal)
+        return None if rows is None else self._rows_with_response(*rows)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination R^2 of the mean predictions, as scikit-learn has it.
@@ -976,6 +1023,11 @@ class BnnClassifier(ClassifierMixin, Bnn):
             calibration error of 15 bins; `log_predictive_density`, the mean over rows of log p(y |
             x), in nats.
         """
+        x, codes = self._rows_with_class(X, y)
+        weights = listed_weights(weights_of(sample_weight, len(x)))
+        return dict(self._fit.scores_of_classes(x, codes, weights, self._threads()))
+
+    def _rows_with_class(self, X: Any, y: Any) -> tuple[Matrix, list[int]]:
         x, y = self._new_rows(X), response_of(y)
         y = column_or_1d(y, warn=True)
         check_consistent_length(x, y)
@@ -986,9 +1038,37 @@ class BnnClassifier(ClassifierMixin, Bnn):
                 f"`{shown(unknown[0])}` is not among the classes of the training rows: "
                 f"{listed(self.classes_)}"
             )
-        codes = [places[label] for label in y.tolist()]
-        weights = listed_weights(weights_of(sample_weight, len(x)))
-        return dict(self._fit.scores_of_classes(x, codes, weights, self._threads()))
+        return x, [places[label] for label in y.tolist()]
+
+    def predict_set(
+        self, X: Any, level: float = 0.9, conformal: Conformal = "training"
+    ) -> NDArray[np.bool_]:
+        """Conformal sets of classes: they hold the share `level` of new classes on average.
+
+        This is marginal coverage, for rows that are exchangeable with those that the sets are
+        calibrated on, not for series. A set may hold several classes, where the model cannot tell
+        them apart, and may be empty, for a row that is unlike all others.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            New rows, in the units of the training rows.
+        level : float, default=0.9
+            The share of new rows whose set holds their class.
+        conformal : tuple of X and y, or "training", default="training"
+            The rows that the sets are calibrated on. Rows `(X, y)` that had no part in the fit do it
+            whatever the model and the chains did; with "training", training rows are left out by
+            weights of the draws (jackknife+), which takes chains that have converged.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes)
+            Whether the set of a row holds a class, in the order of `classes_`.
+        """
+        x, rows = self._new_rows(X), calibration_rows(conformal)
+        rows = None if rows is None else self._rows_with_class(*rows)
+        sets = self._fit.conformal_sets(x, rows, float(level), self._threads())
+        return np.ascontiguousarray(sets[:, self._places()] > 0)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose most probable class is the right one.
