@@ -234,7 +234,7 @@ def test_conformal_intervals_hold_although_the_chains_did_not_converge(wave):
     np.testing.assert_allclose(low - lower, upper - high, atol=1e-9)
     few = model.predict(X[new], interval=0.8, conformal=(X[20:23], y[20:23]))
     assert np.isinf(few[1:]).all()
-    with pytest.raises(ValueError, match="rows to calibrate on is none that the model has not seen"):
+    with pytest.raises(ValueError, match="`rows to calibrate on` is none that the model"):
         model.predict(X[new], interval=0.8, conformal="training")
     with pytest.raises(ValueError, match="`conformal` takes `interval`"):
         model.predict(X[new], conformal=rows)

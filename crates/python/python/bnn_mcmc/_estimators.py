@@ -42,7 +42,6 @@ from ._columns import (
 from ._native import Fit
 from ._sklearn import ClassifierMixin, RegressorMixin
 
-
 # Rows that had no part in the fit, or the training rows.
 Conformal = tuple[Any, Any] | Literal["training"] | None
 
@@ -171,10 +170,11 @@ class _Numbers(RegressorMixin, Bnn):
             Monte Carlo error of a quantile. The mean and the standard deviation of a row are the
             same in every table, but for rounding.
         conformal : tuple of X and y, or "training", default=None
-            Makes the intervals conformal: they hold the share `interval` of new responses on average
-            (marginal coverage), for rows that are exchangeable with those they are calibrated on, not
-            for series. Rows `(X, y)` that had no part in the fit calibrate them whatever the model
-            and the chains did; with "training", training rows are left out by weights of the draws
+            Makes the intervals conformal: they hold the share `interval` of new responses on
+            average (marginal coverage), for rows that are exchangeable with those they are
+            calibrated on, not for series. Rows `(X, y)` that had no part in the fit calibrate them
+            whatever the model and the chains did; with "training", training rows are left out by
+            weights of the draws
             (jackknife+), which takes chains that have converged. For one response.
 
         Returns
@@ -289,7 +289,8 @@ class BnnRegressor(_Numbers):
         ``response_transform`` ``"yeo_johnson"`` and Student's t; ``"network_heteroscedastic"`` is
         ``"network_transformed"`` with a scale of the noise that depends on the features, and
         ``"network_deep"``, which the data may choose from 250 rows on, with two hidden layers of 40
-        units. All but ``"linear"`` have `power_features`. Settings of its parts, such as `hidden`, come before it.
+        units. All but ``"linear"`` have `power_features`. Settings of its parts, such as `hidden`,
+        come before it.
         With a `noise` or a `response_transform`, and for several outputs, there are ``"linear"``
         and ``"network"`` alone.
     hidden : sequence of int, default=None
@@ -1056,8 +1057,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
         level : float, default=0.9
             The share of new rows whose set holds their class.
         conformal : tuple of X and y, or "training", default="training"
-            The rows that the sets are calibrated on. Rows `(X, y)` that had no part in the fit do it
-            whatever the model and the chains did; with "training", training rows are left out by
+            The rows that the sets are calibrated on. Rows `(X, y)` that had no part in the fit do
+            it whatever the model and the chains did; with "training", training rows are left out by
             weights of the draws (jackknife+), which takes chains that have converged.
 
         Returns
