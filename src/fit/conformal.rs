@@ -23,7 +23,7 @@ const BESIDE: usize = 20;
 const BETWEEN: usize = 16;
 
 impl Fit {
-    /// [Conformal](Conformal) intervals, or sets of classes, at `level`, such as 0.9: by
+    /// [Conformal] intervals, or sets of classes, at `level`, such as 0.9: by
     /// [split conformal](SplitConformal) on the rows that were kept for [validation](super::Recipe::validation), which hold
     /// whatever the chains did; without such rows, by [jackknife+](JackknifePlus) of the training rows, which takes
     /// chains that have converged. The intervals are of [`predict_new`](Self::predict_new)'s predictions.
@@ -66,7 +66,7 @@ impl Fit {
         Ok(Conformal::JackknifePlus(JackknifePlus::new(&training, level)?))
     }
 
-    /// [Conformal](Conformal) intervals, or sets of classes, by [split conformal](SplitConformal) on other rows with a
+    /// [Conformal] intervals, or sets of classes, by [split conformal](SplitConformal) on other rows with a
     /// known response, which have had no part in the fit.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl Fit {
 }
 
 impl Imputed {
-    /// [Conformal](Conformal) intervals, or sets of classes, of the predictions by all tables together, as
+    /// [Conformal] intervals, or sets of classes, of the predictions by all tables together, as
     /// [`Fit::conformal`] has them of one, on the rows that were kept for validation.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ impl Imputed {
         self.conformal_on(rows, level)
     }
 
-    /// [Conformal](Conformal) intervals, or sets of classes, of the predictions by all tables together, as
+    /// [Conformal] intervals, or sets of classes, of the predictions by all tables together, as
     /// [`Fit::conformal_on`] has them of one.
     ///
     /// # Errors

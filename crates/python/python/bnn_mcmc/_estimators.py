@@ -174,8 +174,7 @@ class _Numbers(RegressorMixin, Bnn):
             average (marginal coverage), for rows that are exchangeable with those they are
             calibrated on, not for series. Rows `(X, y)` that had no part in the fit calibrate them
             whatever the model and the chains did; with "training", training rows are left out by
-            weights of the draws
-            (jackknife+), which takes chains that have converged. For one response.
+            weights of the draws (jackknife+), which takes chains that have converged. For one response.
 
         Returns
         -------
