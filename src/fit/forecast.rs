@@ -115,7 +115,7 @@ impl fmt::Display for Forecast {
 
 impl Recipe {
     /// How long a fit would take, by a short chain of each candidate on four fifths of the rows (at most 1,600), which takes a
-    /// fifth of the time of a search, or more where that leaves out a candidate that would take too long. With a schema, of [`fit_like`](Self::fit_like), else of [`fit`](Self::fit). As many
+    /// fifth of the time of a search, or more if the search leaves out a candidate for lack of time. With a schema, of [`fit_like`](Self::fit_like), else of [`fit`](Self::fit). As many
     /// threads as the fit would have are used. All chains are meant, also where [some](Self::only_chains) are to be run.
     ///
     /// ```
@@ -164,12 +164,17 @@ impl Recipe {
         let paces: Vec<Option<Pace>> =
             held.iter().map(|h| h.as_ref().ok().map(|h| h.pace)).collect();
         let rows = recipe.rows_by_fold(data, &fold[0])?;
-        // Chains on folds run side by side, and the search ends when its share of the time is over.
-        let seconds = || paces.iter().flatten().map(|pace| pace.of_fold());
-        let all = seconds().sum::<f64>() * FOLDS as f64 / recipe.workers() as f64;
+        // Chains on folds run side by side, of a deep network after the others, and the search ends when its share of the
+        // time is over.
+        let first = recipe.first_candidates(columns).len().min(paces.len());
+        let stage = |paces: &[Option<Pace>]| {
+            let seconds = || paces.iter().flatten().map(|pace| pace.of_fold());
+            let all = seconds().sum::<f64>() * FOLDS as f64 / recipe.workers() as f64;
+            seconds().fold(all, f64::max)
+        };
         let limit = recipe.limit();
         let most = limit.map_or(f64::INFINITY, |limit| SEARCH * limit.as_secs_f64());
-        let search = seconds().fold(all, f64::max).min(most);
+        let search = (stage(&paces[..first]) + stage(&paces[first..])).min(most);
         let left = limit.unwrap_or(WITHIN).as_secs_f64() - search;
         let names = candidates.iter().copied().map(Some).chain([None]);
         let timed = names.zip(models).zip(paces).filter_map(|(named, pace)| Some((named, pace?)));

@@ -72,6 +72,11 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
             begun.push((name, path, saved));
         }
     }
+    if begun.is_empty() && !names.is_empty() {
+        let names = listed(names.iter().map(|name| format!("`{name}`")).collect());
+        let problem_of = "without `fit.json`: the job has not begun, or was refused";
+        return Err(problem(folder, format!("all parts are {problem_of} ({names})")));
+    }
     check_complete(folder, &begun)?;
     let mut first: Option<(PathBuf, Saved)> = None;
     let (mut whole, mut draws) = (None, Vec::new());

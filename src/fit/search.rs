@@ -36,7 +36,7 @@ const STREAM: u64 = u64::MAX - 1;
 const UNITS: usize = 20;
 /// The hidden layers of [`Candidate::NetworkDeep`], and the fewest rows that it is tried on.
 const DEEP: [usize; 2] = [40, 40];
-const DEEP_ROWS: usize = 250;
+pub(super) const DEEP_ROWS: usize = 250;
 /// The time of a chain of it in those of the chosen network of one layer: 0.8 to 4.0 on five tables.
 const DEEP_TIMES: f64 = 4.0;
 /// The event that a candidate which takes too long does not come to.
@@ -358,14 +358,16 @@ impl Recipe {
             if left.is_none_or(|left| seconds < left.as_secs_f64()) {
                 let (chosen, time) = (search.chosen, duration(seconds));
                 self.report(&format!(
-                    "            {deep}, too, in about {time}, for {chosen} is best"
+                    "            {chosen} is best so far: {deep} is compared, too, in about {time}"
                 ));
                 let models = [deep.of(self, columns)];
                 held.extend(self.predict_folds(&models, &folds, data, origin, deadline)?);
                 candidates.push(deep);
                 (search, pace) = decided(&candidates, &held, &weights);
             } else {
-                let why = format!("not tried: it takes about {}", duration(seconds));
+                let left = duration(left.unwrap_or_default().as_secs_f64());
+                let why =
+                    format!("not tried: it takes about {}, and {left} are left", duration(seconds));
                 search.tried.push(Tried { candidate: deep, outcome: Trial::Failed(why) });
             }
         }

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use super::choices::{Method, Noise, WeightPrior};
+use super::choices::{Candidate, Method, Noise, WeightPrior};
 use super::recipe::{
     CUTPOINTS, DEGREES, DISPERSION, EXTRA_ZEROS, GROUPS, LOG_SD_BIAS, LOG_SD_SLOPES, MEMBER_PATH,
     PRECISION, Recipe, SCALES, SQUARED_SCALE, START, TIME_SCALE,
 };
+use super::search::DEEP_ROWS;
 use crate::data::{Columns, Task, Transform};
 use crate::message::{count, listed};
 use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
@@ -40,12 +41,15 @@ impl fmt::Display for Recipe {
         line("response", format!("{response}, {kind}"))?;
         if self.is_open() {
             self.validation_in_words(&mut line)?;
-            let candidates = self.candidates(columns).iter().map(ToString::to_string).collect();
-            let text = format!(
+            let candidates = self.first_candidates(columns).into_iter().map(|c| c.to_string());
+            let mut text = format!(
                 "chosen by the data among {}: the simplest one that predicts rows which it has not seen within a standard \
                  error of the best",
-                listed(candidates)
+                listed(candidates.collect())
             );
+            if let Some(deep) = self.deeper(Candidate::Network, columns, usize::MAX) {
+                text += &format!("; of {DEEP_ROWS} rows or more also {deep}, if a network is best");
+            }
             line("model", text)?;
             line("seed", self.seed.to_string())?;
         } else {

@@ -147,6 +147,7 @@ fn counts_are_covered_by_counts() {
             let interval = split.interval(&posterior.predict(&draws, &new).unwrap()).unwrap();
             let ends = interval.lower.iter().chain(&interval.upper);
             assert!(ends.into_iter().all(|end| end.fract() == 0.0 && *end >= 0.0));
+            assert!(interval.lower.iter().zip(&interval.upper).all(|(low, up)| low <= up));
             interval.coverage(new.response().counts().unwrap().view()).unwrap()
         });
         println!("{score:?}: {covered:.4}");

@@ -107,7 +107,7 @@ fn add_one_in_has_intervals_of_the_noise_and_sets_of_likely_classes() {
     failed!(fit.add_one_in_sets(x.view(), 0.8), Argument { name: "response of the fit" });
 
     let iris = bundled::iris();
-    let fit = Fit::classification("species").hidden(&[]).chains(2).warmup(150).draws(300).seed(1);
+    let fit = Fit::classification("species").hidden(&[]).chains(2).warmup(300).draws(1000).seed(1);
     let fit = fit.fit(&iris).unwrap();
     let sets = fit.add_one_in_sets(iris.x().view(), 0.9).unwrap();
     let covered = sets.coverage(iris.response().classes().unwrap()).unwrap();

@@ -117,6 +117,10 @@ pub fn run(args: ArrayArgs) -> Result<Ended, Failure> {
             let path = beside(&out, "sbatch")?;
             vec![(path.clone(), jobs.slurm(&path))]
         }
+        Engine::Parallel if jobs.fit.contains('{') => {
+            let problem = "a flag holds `{`, which GNU parallel would replace: take another name, or another engine";
+            return Err(Failure::error(format!("{}: {problem}", jobs.fit)));
+        }
         Engine::Parallel => {
             let path = beside(&out, "parallel.sh")?;
             vec![(path.clone(), jobs.parallel(&path))]
@@ -250,7 +254,7 @@ fn said(jobs: &Jobs, engine: Engine, script: &Path, forecast: &Forecast) -> Stri
     let memory = match jobs.memory {
         Some([one, merge]) => format!(
             "{one} MiB for a job and {merge} MiB for the merge: what this command has used and four copies of the draws, \
-             with half as much and at least 256 MiB to spare"
+             plus a margin of half, at least 256 MiB"
         ),
         None => "it cannot be foreseen on this system: set it by hand".into(),
     };

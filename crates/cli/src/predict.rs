@@ -167,13 +167,7 @@ fn calibrated(
             None => fit.conformal(level),
             Some(tables) => tables.conformal(level),
         };
-        return calibrated.map_err(|e| match fit.validation() {
-            Some(_) => e.into(),
-            None => {
-                let text = e.in_words(&words::Flags);
-                Failure::error(format!("{text}; or name a table of other rows by `--calibration`"))
-            }
-        });
+        return Ok(calibrated?);
     };
     let of_rows = |e: Error| Failure::error(e.in_words(&words::NewRows));
     let schema = fit.schema().ok_or_else(|| Failure::error("the run is not of a file"))?;

@@ -10,12 +10,14 @@ use super::super::loo::{Loo, LooRow};
 use super::super::predictions::Predictions;
 use super::super::regression::Interval;
 use super::sets::PredictionSets;
-use super::{Calibration, ROWS, check_level, kth_smallest, percent, rank, whole};
+use super::{Calibration, ROWS, check_level, enough, kth_smallest, percent, rank, whole};
 use crate::Error;
 use crate::data::Response;
 use crate::memory;
 use crate::message::{Advice, count};
 
+/// Scores of classes that differ by less are taken for equal: they are sums in different orders.
+const ROUNDING: f64 = 1e-12;
 /// The new rows that are predicted at a time.
 const BLOCK: usize = 64;
 
@@ -75,7 +77,7 @@ pub fn jackknife_plus(
 ///
 /// With exact refits the coverage of level c is at least 2 c - 1 and usually about c (Barber et al. 2021,
 /// doi:10.1214/20-AOS1965; of sets Romano, Sesia and Candes 2020, arXiv:2006.02544). It is marginal, for exchangeable rows,
-/// and not for series. What [`SplitConformal`](super::SplitConformal) does not need, it does: chains that sample the
+/// and not for series. Unlike [`SplitConformal`](super::SplitConformal) it needs chains that sample the
 /// posterior, and weights with finite variance. A row whose k is [too large](Loo::unreliable) counts as if nothing were
 /// known of it, with an infinite residual: that makes intervals wider and takes nothing from their coverage.
 ///
@@ -215,7 +217,7 @@ impl JackknifePlus {
             let at = |column: usize, i: usize| parts[column][j / BLOCK][(i, j % BLOCK)];
             let is_closer = |(i, score): (usize, &f64)| {
                 let p: Vec<f64> = (0..columns).map(|column| at(column, i)).collect();
-                *score < 1.0 - Predictions::of_class(&p, class) //~ jackknife-set
+                *score + ROUNDING < 1.0 - Predictions::of_class(&p, class) //~ jackknife-set
             };
             self.scores.iter().enumerate().filter(|row| is_closer(*row)).count() < k
         });
@@ -257,6 +259,13 @@ impl fmt::Display for JackknifePlus {
                 ", of which {unreliable} with k > {:.2} count as unknown",
                 self.loo.threshold()
             )?;
+        }
+        if rank(rows, self.level) > rows {
+            let enough = enough(self.level);
+            return write!(
+                f,
+                ": all are infinite, since a level of {level} takes at least {enough} rows"
+            );
         }
         write!(
             f,

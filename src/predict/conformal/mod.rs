@@ -155,13 +155,29 @@ fn percent(level: f64) -> String {
 
 /// The sentence that says for which rows a region is.
 const ROWS: &str =
-    "This is marginal coverage, for rows that are exchangeable with them: not for series.";
+    "This is marginal coverage, of new rows drawn as these rows were, and not for series.";
 
-/// An interval of counts, in whole numbers from 0 on; ends that differ from a whole number by rounding stay there.
+/// An interval of counts, in whole numbers from 0 on; ends that differ from a whole number by rounding stay there. An
+/// interval that holds no count becomes the count nearest to its middle.
 fn whole(lower: f64, upper: f64) -> (f64, f64) {
     const ROUNDING: f64 = 1e-9;
     let slack = |end: f64| if end.is_finite() { ROUNDING * (1.0 + end.abs()) } else { 0.0 };
-    ((lower - slack(lower)).ceil().max(0.0), (upper + slack(upper)).floor())
+    let ends = ((lower - slack(lower)).ceil().max(0.0), (upper + slack(upper)).floor());
+    if ends.0 <= ends.1 {
+        return ends;
+    }
+    let nearest = (0.5 * (lower + upper)).round().max(0.0);
+    (nearest, nearest)
+}
+
+/// The fewest rows n of which one has a score of the rank of this level.
+fn enough(level: f64) -> usize {
+    // k = ceil((n + 1) c) <= n from n = c / (1 - c) on, but for rounding.
+    let mut n = ((level / (1.0 - level)).floor() as usize).saturating_sub(1).max(1);
+    while rank(n, level) > n {
+        n += 1;
+    }
+    n
 }
 
 impl Predictions {
@@ -177,6 +193,12 @@ impl Predictions {
         let allowed =
             "one real response, counts in one column, or classes, for conformal prediction";
         Err(Error::argument("response of the predictions", found, allowed))
+    }
+
+    /// An error unless regions can be made of such predictions: their response is of a known kind, and rows have no weights.
+    pub(crate) fn check_conformal(&self) -> Result<(), Error> {
+        self.check_unweighted("conformal prediction")?;
+        self.has_sets().map(drop)
     }
 
     fn is_of_counts(&self) -> bool {
@@ -205,8 +227,7 @@ impl Predictions {
         Err(Error::argument("draws", found, allowed).advise([Advice::Calibrate]))
     }
 
-    /// The probabilities of all classes in order, of one draw or on average, by one column for each, or by one for the
-    /// second of two.
+    /// The probability of a class, where `p` has a column for each class, or one for the second of two.
     fn of_class(p: &[f64], class: usize) -> f64 {
         match (p.len(), class) {
             (1, 0) => 1.0 - p[0],

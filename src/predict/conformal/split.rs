@@ -8,7 +8,7 @@ use super::super::cells::map_cells;
 use super::super::predictions::Predictions;
 use super::super::regression::Interval;
 use super::sets::PredictionSets;
-use super::{Calibration, ROWS, conformal_quantile, percent, rank, whole};
+use super::{Calibration, ROWS, conformal_quantile, enough, percent, rank, whole};
 use crate::Error;
 use crate::data::Response;
 use crate::message::count;
@@ -34,7 +34,7 @@ pub enum ConformalScore {
     /// doi:10.1080/01621459.2017.1307116.
     Absolute,
     /// The distance from the posterior mean prediction in predictive standard deviations: intervals are wider where
-    /// the model expects more noise or knows less. Of noise with heavy tails the standard deviation of draws is erratic.
+    /// the model expects more noise or knows less. With heavy-tailed noise the standard deviation of the draws is unstable.
     /// Lei et al. 2018, section 5.2.
     Normalised,
     /// The distance from the predictive interval of the same level, negative within it: conformalised quantiles (CQR).
@@ -118,7 +118,7 @@ impl Band {
     }
 
     /// The responses whose score is at most q. An empty interval, between ends in the wrong order, becomes the middle
-    /// of the two.
+    /// of the two; a band that is not known, as of draws that are infinite, is the whole line.
     pub fn interval(&self, q: f64) -> (f64, f64) {
         if q == f64::INFINITY {
             return (f64::NEG_INFINITY, f64::INFINITY);
@@ -128,7 +128,10 @@ impl Band {
         let slack = |end: f64| 4.0 * f64::EPSILON * (end.abs() + reach.abs());
         let lower = self.lower - reach - slack(self.lower);
         let upper = self.upper + reach + slack(self.upper);
-        let middle = 0.5 * (lower + upper);
+        if lower.is_nan() || upper.is_nan() {
+            return (f64::NEG_INFINITY, f64::INFINITY);
+        }
+        let middle = if lower <= upper { lower } else { 0.5 * (lower + upper) };
         (lower.min(middle), upper.max(middle))
     }
 }
@@ -223,7 +226,8 @@ impl SplitConformal {
         };
         let p = new.posterior_mean()?;
         let contains = Array2::from_shape_fn((p.nrows(), names.len()), |(i, class)| {
-            of_class(p.row(i), class) <= self.quantile
+            let score = of_class(p.row(i), class);
+            score <= self.quantile || score.is_nan()
         });
         Ok(PredictionSets { level: self.level, names: names.clone(), contains })
     }
@@ -299,18 +303,14 @@ impl fmt::Display for SplitConformal {
         let (level, rows) = (percent(self.level), count(self.rows, "row"));
         write!(f, "conformal {regions} by {}, calibrated on {rows}", self.score.name())?;
         if self.quantile == f64::INFINITY && rank(self.rows, self.level) > self.rows {
-            // The fewest rows n with ceil((n + 1) c) <= n.
-            let mut enough = self.rows;
-            while rank(enough, self.level) > enough {
-                enough += 1;
-            }
+            let enough = enough(self.level);
             let all =
                 if regions == "sets" { "all sets hold every class" } else { "all are infinite" };
             return write!(f, ": {all}, since a level of {level} takes at least {enough} rows");
         }
         write!(
             f,
-            " that the model has not seen: they hold at least {level} of new responses on average, whatever the chains \
+            "; if these had no part in the fit, they hold at least {level} of new responses on average, whatever the chains \
              did. {ROWS}"
         )
     }

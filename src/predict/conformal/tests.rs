@@ -128,6 +128,12 @@ fn the_rank_is_the_smallest_whose_share_of_n_plus_1_reaches_the_level() {
             assert_eq!(rank(n, hundredths as f64 / 100.0), k, "{n} {hundredths}");
         }
     }
+    for hundredths in 1..100 {
+        let level = hundredths as f64 / 100.0;
+        let n = enough(level);
+        assert!(rank(n, level) <= n && (n == 1 || rank(n - 1, level) > n - 1), "{level} {n}");
+    }
+    assert!(enough(1.0 - f64::EPSILON) > 1 << 50);
 }
 
 #[test]
@@ -149,5 +155,13 @@ fn ends_keep_ties_and_their_order() {
     assert_eq!((flat.score(2.0), flat.score(2.5)), (0.0, f64::INFINITY));
     assert_eq!(whole(0.3 * 10.0 - 1e-12, 4.999_999_999_999), (3.0, 5.0));
     assert_eq!(whole(-3.2, f64::INFINITY), (0.0, f64::INFINITY));
+    // No count lies between the ends.
+    assert_eq!(
+        (whole(3.2, 3.4), whole(3.6, 3.8), whole(-0.8, -0.2)),
+        ((3.0, 3.0), (4.0, 4.0), (0.0, 0.0))
+    );
+    // Draws that are infinite say nothing of the row.
+    assert_eq!(band(f64::INFINITY, f64::INFINITY).interval(1.0), whole_line);
+    assert_eq!(band(f64::NAN, f64::NAN).interval(1.0), whole_line);
     assert_eq!(array![percent(0.9), percent(0.955)], array!["90 %", "95.5 %"]);
 }
