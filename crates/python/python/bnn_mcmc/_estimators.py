@@ -174,7 +174,8 @@ class _Numbers(RegressorMixin, Bnn):
             average (marginal coverage), for rows that are exchangeable with those they are
             calibrated on, not for series. Rows `(X, y)` that had no part in the fit calibrate them
             whatever the model and the chains did; with "training", training rows are left out by
-            weights of the draws (jackknife+), which takes chains that have converged. For one response.
+            weights of the draws (jackknife+), which takes chains that have converged. For one
+            response.
 
         Returns
         -------
@@ -285,14 +286,12 @@ class BnnRegressor(_Numbers):
         The model by name: linear or a network of one hidden layer of 20 units, in all but
         ``"network_deep"``, beside a linear part, with the weights' prior ``"scales"``. The noise of
         ``"linear"`` is normal, that of ``"network"`` Student's t, of several outputs normal. Those
-        called transformed have the
-        ``response_transform`` ``"yeo_johnson"`` and Student's t; ``"network_heteroscedastic"`` is
-        ``"network_transformed"`` with a scale of the noise that depends on the features, and
-        ``"network_deep"``, which the data may choose from 250 rows on, with two hidden layers of 40
-        units. All but ``"linear"`` have `power_features`. Settings of its parts, such as `hidden`,
-        come before it.
-        With a `noise` or a `response_transform`, and for several outputs, there are ``"linear"``
-        and ``"network"`` alone.
+        called transformed have the ``response_transform`` ``"yeo_johnson"`` and Student's t;
+        ``"network_heteroscedastic"`` is ``"network_transformed"`` with a scale of the noise that
+        depends on the features, and ``"network_deep"``, which the data may choose from 250 rows on,
+        with two hidden layers of 40 units. All but ``"linear"`` have `power_features`. Settings of
+        its parts, such as `hidden`, come before it. With a `noise` or a `response_transform`,
+        and for several outputs, there are ``"linear"`` and ``"network"`` alone.
     hidden : sequence of int, default=None
         The units of each hidden layer; ``()`` is a linear model. None is those of the model that is
         named or chosen, and otherwise one layer of 100 units.
