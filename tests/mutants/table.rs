@@ -553,7 +553,7 @@ mutants! {
             at "jackknife-unknown": "rows - unreliable.len()" => "rows"
     caught_by "inference" "conformal::jackknife_plus_sets_are_those_of_exact_refits"
         "jackknife+ sets: the classes that do not fit"
-            at "jackknife-set": "*score < 1.0 - Predictions::of_class(&p, class)"
+            at "jackknife-set": "*score + ROUNDING < 1.0 - Predictions::of_class(&p, class)"
                 => "*score >= 1.0 - Predictions::of_class(&p, class)"
     caught_by "inference" "conformal::add_one_in_is_full_conformal_prediction_of_the_exact_posterior"
         "add-one-in: the new row by the posterior without it"
