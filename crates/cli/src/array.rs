@@ -11,8 +11,9 @@ use bnn_mcmc::sampler::StopHandle;
 use clap::{Args, Parser, ValueEnum};
 
 use crate::config::{Config, whole};
+use crate::fit::looked_at;
 use crate::output::{self, count, quoted};
-use crate::{Cli, Command, Ended, Failure, check, file};
+use crate::{Cli, Command, Ended, Failure, file};
 
 /// Writes the scripts that run each chain of a fit as a job of its own, and merge them
 ///
@@ -81,18 +82,7 @@ pub fn run(args: ArrayArgs) -> Result<Ended, Failure> {
     if config.is_open() {
         return Err(Failure::usage(open_model(&words)));
     }
-    let opened = config.open()?;
-    let table = opened.describe(&config.reader()?)?;
-    config.name_columns(&table);
-    config.take_order(&opened);
-    let why = config.settle(&table);
-    let found = config.findings(&table)?;
-    if !found.is_empty() {
-        output::note(check::said(&found).trim_end());
-    }
-    if let Some(why) = why? {
-        output::note(&why);
-    }
+    let (opened, table) = looked_at(&mut config)?;
     config.sampler.chains = Some(chains);
     let recipe = config.recipe(&table)?.threads(1);
     let stop = StopHandle::new();

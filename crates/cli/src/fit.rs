@@ -5,12 +5,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use bnn_mcmc::data::Description;
 use bnn_mcmc::fit::Fit;
 use bnn_mcmc::sampler::StopHandle;
 use clap::Args;
 
 use crate::config::{Config, FILE, whole};
 use crate::output::{self, count};
+use crate::table::Table;
 use crate::{Ended, Failure, check, diagnose, file, imputed, signals, words};
 
 /// Fits a model to a table, in a folder of its own
@@ -108,6 +110,24 @@ fn chains(
     }
 }
 
+/// The table of the settings, which take from it what they leave open. What `check` finds in it is said, before time is
+/// spent and before an error that it may explain.
+pub fn looked_at(config: &mut Config) -> Result<(Table, Description), Failure> {
+    let opened = config.open()?;
+    let table = opened.describe(&config.reader()?)?;
+    config.name_columns(&table);
+    config.take_order(&opened);
+    let why = config.settle(&table);
+    let found = config.findings(&table)?;
+    if !found.is_empty() {
+        output::note(check::said(&found).trim_end());
+    }
+    if let Some(why) = why? {
+        output::note(&why);
+    }
+    Ok((opened, table))
+}
+
 pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     let FitArgs { mut config, file, out, chains: flag, of, strict, quiet } = args;
     let in_file = match &file {
@@ -126,21 +146,7 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         let problem = "`--impute` fits whole tables: it does not go with a range of `--chains`";
         return Err(Failure::usage(problem));
     }
-    let opened = config.open()?;
-    let table = opened.describe(&config.reader()?)?;
-    config.name_columns(&table);
-    config.take_order(&opened);
-    let why = config.settle(&table);
-    // The findings come as from `check`, before time is spent, and before an error that they may
-    // explain.
-    let found = config.findings(&table)?;
-    if !found.is_empty() {
-        output::note(check::said(&found).trim_end());
-    }
-    if let Some(why) = why? {
-        output::note(&why);
-    }
-
+    let (opened, table) = looked_at(&mut config)?;
     let stop = StopHandle::new();
     let mut recipe = config.recipe(&table)?.stop_handle(&stop).in_folder(&out);
     if let Some(range) = &only {
