@@ -38,6 +38,7 @@
 //! [whether MCMC is needed at all](guide::instead_of_mcmc),
 //! [predictions](guide::predictions),
 //! [which model is better](guide::which_model),
+//! [densities of your own](guide::own_densities),
 //! [large networks](guide::large_networks),
 //! [densities that cost much](guide::surrogates),
 //! [modes far apart](guide::modes_and_evidence) and
@@ -151,6 +152,7 @@
 //! - `datasets` (default): iris, abalone, Boston housing, ionosphere, red wine, sunspot and digits
 //!   data, embedded.
 //! - `progress`: a progress bar (`sampler::progress_bar`).
+//! - `autodiff`: gradients of densities of your own by dual numbers (`targets::Autodiff`).
 //!
 //! # Reproducibility
 //!

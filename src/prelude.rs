@@ -28,4 +28,4 @@ pub use crate::sampler::{
     Mixture, Nuts, Obabo, OnBlocks, Pcn, PowerPosteriors, Preconditioner, Rwm, Sampler, Sghmc,
     Sgld, Smmala, SoftAbs, StepSchedule, StopHandle, TruncatedMala,
 };
-pub use crate::targets::{GradTarget, LogDensity, Target, WithReference};
+pub use crate::targets::{Constrained, Constraint, GradTarget, LogDensity, Target, WithReference};

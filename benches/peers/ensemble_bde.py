@@ -32,40 +32,47 @@ def standardised(path, mean=None, sd=None):
     return scaled[:, :-1], scaled[:, -1], mean, sd
 
 
+def fit_and_score(train, test, seed):
+    """Seconds of the fit, RMSE and mean log density of the test rows."""
+    x, y, mean, sd = standardised(train)
+    x_test, y_test, _, _ = standardised(test, mean, sd)
+    began = time.time()
+    model = BdeRegressor(
+        hidden_layers=[16, 16],
+        n_members=8,
+        seed=seed,
+        loss=GaussianNLL(),
+        epochs=200,
+        patience=10,
+        validation_split=0.15,
+        lr=1e-3,
+        weight_decay=1e-4,
+        warmup_steps=5000,
+        n_samples=2000,
+        n_thinning=2,
+    )
+    model.fit(x=x, y=y)
+    seconds = time.time() - began
+    # Mean and scale (before its softplus) of each draw of each member, for each row.
+    raw = np.asarray(model.predict(x_test, raw=True))
+    means = raw[..., 0].reshape(-1, len(y_test))
+    scales = (np.logaddexp(0, raw[..., 1]) + 1e-6).reshape(-1, len(y_test))
+    log_density = -0.5 * np.log(2 * np.pi) - np.log(scales) - 0.5 * ((y_test - means) / scales) ** 2
+    lppd = np.mean(logsumexp(log_density, axis=0)) - np.log(len(means)) - np.log(sd[-1])
+    rmse = sd[-1] * np.sqrt(np.mean((means.mean(0) - y_test) ** 2))
+    return seconds, rmse, lppd
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("train")
     parser.add_argument("test")
     parser.add_argument("--seeds", default="0")
     args = parser.parse_args()
-    x, y, mean, sd = standardised(args.train)
-    x_test, y_test, _, _ = standardised(args.test, mean, sd)
     for seed in map(int, args.seeds.split(",")):
-        began = time.time()
-        model = BdeRegressor(
-            hidden_layers=[16, 16],
-            n_members=8,
-            seed=seed,
-            loss=GaussianNLL(),
-            epochs=200,
-            patience=10,
-            validation_split=0.15,
-            lr=1e-3,
-            weight_decay=1e-4,
-            warmup_steps=5000,
-            n_samples=2000,
-            n_thinning=2,
-        )
-        model.fit(x=x, y=y)
-        seconds = time.time() - began
-        # Mean and scale (before its softplus) of each draw of each member, for each row.
-        raw = np.asarray(model.predict(x_test, raw=True))
-        means = raw[..., 0].reshape(-1, len(y_test))
-        scales = (np.logaddexp(0, raw[..., 1]) + 1e-6).reshape(-1, len(y_test))
-        log_density = -0.5 * np.log(2 * np.pi) - np.log(scales) - 0.5 * ((y_test - means) / scales) ** 2
-        lppd = np.mean(logsumexp(log_density, axis=0)) - np.log(len(means)) - np.log(sd[-1])
-        rmse = sd[-1] * np.sqrt(np.mean((means.mean(0) - y_test) ** 2))
+        seconds, rmse, lppd = fit_and_score(args.train, args.test, seed)
         print(f"seed {seed}: {seconds:.1f} s, RMSE {rmse:.4f}, LPPD {lppd:.4f}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -20,12 +20,12 @@ pub use report::{LadderReport, Report};
 
 use std::ops::Range;
 
-use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, s};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2, ArrayView3, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::layout::Layout;
-use crate::targets::TargetInfo;
+use crate::targets::{Constrained, Target, TargetInfo};
 
 /// The statistics that the loop records for every draw; a kernel's own follow.
 ///
@@ -205,6 +205,24 @@ impl Draws {
             stats: self.stats.clone(),
             info: self.info.clone(),
         }
+    }
+
+    /// The draws of the constrained parameters of `target`, from these draws of its free numbers, with their statistics: densities
+    /// are those of the free numbers.
+    ///
+    /// # Errors
+    /// If the draws have other blocks than `target`.
+    pub fn constrained<T: Target>(&self, target: &Constrained<T>) -> Result<Self, Error> {
+        self.check_layout("parameters of the draws", &target.layout())?;
+        let layout = target.target().layout();
+        let mut values = Array3::zeros((self.n_chains(), self.n_draws(), layout.dim()));
+        let mut theta = vec![0.0; layout.dim()];
+        for (mut to, q) in values.rows_mut().into_iter().zip(self.values.rows()) {
+            target.constrain(&q.to_vec(), &mut theta);
+            to.assign(&ArrayView1::from(&theta));
+        }
+        let (stat_names, stats) = (self.stat_names.clone(), self.stats.clone());
+        Ok(Self { layout, values, stat_names, stats, info: self.info.clone() })
     }
 
     /// An error unless the draws are of parameters with the names of `expected`, all of them.

@@ -38,6 +38,11 @@ pub mod which_model {}
 #[doc = include_str!("clusters.md")]
 pub mod clusters {}
 
+/// Densities of your own: constraints, and gradients that need not be written.
+///
+#[doc = include_str!("own_densities.md")]
+pub mod own_densities {}
+
 /// Large networks: f32, minibatches, and runs that keep no weights.
 ///
 #[doc = include_str!("large_networks.md")]

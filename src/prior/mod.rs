@@ -14,6 +14,7 @@
 //! | [`Laplace`] | e^(-abs(x - location) / scale) / (2 scale) | yes |
 //! | [`StudentT`] | Student's t with given degrees of freedom, location and scale | yes |
 //! | [`Uniform`] | 1 / (upper - lower) inside the box, 0 outside | yes |
+//! | [`Flat`] | 1; or the density of x = log v for sqrt(v) flat above 0 | no |
 //! | [`Priors::hierarchical`] | N(0, v), the variance v sampled too | if the prior of v is |
 //! | [`Priors::ard`] | N(0, v_j) for the weights of input j, the variances sampled too | if the prior of v_j is |
 //! | [`Priors::horseshoe`] | as `ard`, sqrt(v_j) ~ C+(0, tau), tau sampled too | if the prior of tau is |
@@ -31,6 +32,7 @@
 //! | [`Laplace`] | 0, except at the kink | 1 / variance = 1 / (2 scale^2) |
 //! | [`StudentT`] | (nu + 1) (nu - t^2) / (scale (nu + t^2))^2 | (nu + 1) / ((nu + 3) scale^2), its expectation |
 //! | [`Uniform`] | 0 | 1 / variance = 12 / (upper - lower)^2 |
+//! | [`Flat`] | 0 | 0 |
 //! | [`Priors::hierarchical`], [`Priors::ard`] | x, x: e^-s; x, s: -e^-s x; s, s: e^-s/2 sum x^2 | e^-s; 0; n/2: the expectation given s |
 //!
 //! ```
@@ -43,6 +45,7 @@
 
 mod block_prior;
 mod blocks;
+mod flat;
 mod hierarchical;
 mod laplace;
 mod log_half_cauchy;
@@ -54,6 +57,7 @@ mod uniform;
 
 pub(crate) use block_prior::BlockPrior;
 pub use blocks::Priors;
+pub use flat::Flat;
 pub use laplace::Laplace;
 pub use log_half_cauchy::LogHalfCauchy;
 pub use log_half_t::LogHalfT;

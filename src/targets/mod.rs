@@ -24,8 +24,12 @@
 //! }
 //! ```
 
+#[cfg(feature = "autodiff")]
+mod autodiff;
 mod capabilities;
 mod conditioned;
+mod constrained;
+mod constraint;
 mod info;
 mod marginal;
 mod minibatch;
@@ -35,11 +39,15 @@ mod stand_in;
 mod tempered;
 mod with_reference;
 
+#[cfg(feature = "autodiff")]
+pub use autodiff::{Autodiff, AutodiffWorkspace, Density, Number};
 pub use capabilities::{
     BoxSupport, Descent, DescentRule, GaussianReference, NoiseConditional, NoiseParameters,
     Objective, Pass,
 };
 pub use conditioned::{Conditioned, ConditionedWorkspace};
+pub use constrained::{Constrained, ConstrainedWorkspace};
+pub use constraint::Constraint;
 pub use info::TargetInfo;
 pub use marginal::{ConditionallyGaussian, Forces, Marginal, MarginalWorkspace};
 pub use minibatch::MinibatchTarget;

@@ -20,6 +20,7 @@ mod new_rows;
 mod predict;
 mod predict_calibration;
 mod predict_regression;
+mod reference;
 mod sensitivity;
 mod standing_still;
 mod symmetry;
