@@ -252,7 +252,7 @@ mod tests {
     use super::*;
     use crate::testing::gradient_error;
 
-    /// The sum of sin((i + 1) theta_i) over the parameters, as its log likelihood.
+    /// The sum of sin((i + 1) theta_i / 5) over the parameters, as its log likelihood.
     #[derive(Debug)]
     struct Waves(Layout);
 
@@ -266,7 +266,7 @@ mod tests {
             self.0.clone()
         }
         fn log_density(&self, theta: &[f64], _: &mut ()) -> LogDensity {
-            let waves = theta.iter().enumerate().map(|(i, t)| ((i + 1) as f64 * t).sin());
+            let waves = theta.iter().enumerate().map(|(i, t)| ((i + 1) as f64 * t / 5.0).sin());
             LogDensity::new(waves.sum(), 0.0)
         }
     }
@@ -274,7 +274,7 @@ mod tests {
     impl GradTarget for Waves {
         fn log_density_grad(&self, theta: &[f64], grad: &mut [f64], ws: &mut ()) -> LogDensity {
             for (i, (grad, t)) in grad.iter_mut().zip(theta).enumerate() {
-                let n = (i + 1) as f64;
+                let n = (i + 1) as f64 / 5.0;
                 *grad = n * (n * t).cos();
             }
             self.log_density(theta, ws)
@@ -399,7 +399,7 @@ mod tests {
         };
         let bounds = |lower, upper| Constraint::Bounded { lower, upper };
         for (constraints, parts) in [
-            (&[("q", Constraint::Positive)][..], "unknown parameter block `q`"),
+            (&[("q", Constraint::Positive)][..], "no parameter block named `q`"),
             (&[("p", Constraint::Positive), ("p", Constraint::Ordered)], "`p` twice"),
             (&[("s", bounds(1.0, 1.0))], "bounds of `s`"),
             (&[("s", bounds(0.0, f64::INFINITY))], "0 and inf"),

@@ -9,6 +9,7 @@ mod approximate_variational;
 mod arrived;
 mod conformal;
 mod conjugate;
+mod constrained;
 mod diagnostics;
 mod distribution;
 mod evidence;

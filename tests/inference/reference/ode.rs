@@ -132,6 +132,10 @@ impl Density for Elimination {
 }
 
 impl Own for Elimination {
+    const DRAWS: usize = 10_000;
+    /// Where both are large the data know their ratio alone: along that ridge the tails are those of the priors.
+    const HEAVY_TAILED: &[&str] = &["K_m", "V_m"];
+
     fn constraints(&self) -> Vec<(&'static str, Constraint)> {
         ["k_a", "K_m", "V_m", "sigma"].map(|name| (name, Constraint::Positive)).to_vec()
     }
