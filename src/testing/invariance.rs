@@ -4,8 +4,14 @@ use std::fmt;
 
 use statrs::function::erf::erfc;
 
+use super::simulated_response;
 use crate::Error;
+use crate::data::Dataset;
+use crate::layout::Layout;
+use crate::likelihood::Likelihood;
 use crate::memory;
+use crate::model::Model;
+use crate::posterior::Posterior;
 use crate::rng::ChainRng;
 use crate::run::{check_chains, check_layout};
 use crate::sampler::{Algorithm, Kernel};
@@ -116,9 +122,101 @@ impl Invariance {
         algorithm: &A,
         draw: impl Fn(&mut ChainRng, &mut [f64]),
     ) -> Result<InvarianceReport, Error> {
-        check_layout(target.dim(), &target.layout())?;
+        self.check(&target, algorithm)?;
+        let mut rng = ChainRng::new(self.seed, 0);
+        let pristine = algorithm.kernel(&target, &rng)?;
+        let mut kernel = algorithm.kernel(&target, &rng)?;
+        let mut ws = target.workspace();
+        let mut point = Point::new(target.dim());
+        let mut samples = Samples::new(self.replicates, target.dim());
+        for _ in 0..self.replicates {
+            point.set(|q| draw(&mut rng, q));
+            point.eval(&target, &mut ws);
+            record(&point, &mut samples.before);
+            kernel.restore(pristine.state());
+            kernel.freeze();
+            for _ in 0..self.steps {
+                let step = kernel.step(&target, &mut point, &mut ws, &mut rng);
+                samples.accepted += u64::from(step.accepted);
+            }
+            point.eval(&target, &mut ws);
+            record(&point, &mut samples.after);
+            point.set(|q| draw(&mut rng, q));
+            point.eval(&target, &mut ws);
+            record(&point, &mut samples.fresh);
+        }
+        Ok(self.report(&target.layout(), samples))
+    }
+
+    /// Geweke's joint test: are parameters and data together left unchanged by steps of the kernel that `algorithm` builds, each
+    /// followed by new data?
+    ///
+    /// A pair of q ~ p(q) and y ~ p(y | q) is an exact draw of p(q, y). A step that leaves p(q | y) unchanged and new data y ~ p(y | q)
+    /// leave their joint distribution unchanged, so that q keeps the distribution of the prior. No exact
+    /// draw of the posterior is needed, and prior, likelihood and kernel are tested against each other: a Jacobian that is
+    /// missing in one of them shows. The features are those of `data`, whose response says of what kind the simulated one is; few
+    /// rows move q faster, and show more.
+    ///
+    /// Source: Geweke, *Getting it right*, Journal of the American Statistical Association 99, 2004, doi:10.1198/016214504000001132; here with independent
+    /// replicates in the place of one long chain.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run), a prior that cannot be drawn from, a simulated response that the likelihood refuses.
+    pub fn run_joint<M, L, A>(
+        &self,
+        posterior: &Posterior<M, L>,
+        data: &Dataset,
+        algorithm: &A,
+    ) -> Result<InvarianceReport, Error>
+    where
+        M: Model + Clone,
+        L: Likelihood + Clone,
+        A: for<'t> Algorithm<&'t Posterior<M, L>>,
+    {
+        self.check(&posterior, algorithm)?;
+        let mut rng = ChainRng::new(self.seed, 0);
+        let mut ws = posterior.workspace();
+        let dim = posterior.dim();
+        let mut point = Point::new(dim);
+        let mut samples = Samples::new(self.replicates, dim);
+        let mut q = vec![0.0; dim];
+        let given = |q: &[f64], rng: &mut ChainRng| -> Result<Posterior<M, L>, Error> {
+            posterior.given(&simulated_response(posterior, q, data, rng)?)
+        };
+        for _ in 0..self.replicates {
+            posterior.draw_prior(&mut rng, &mut q)?;
+            let mut now = given(&q, &mut rng)?;
+            point.set(|to| to.copy_from_slice(&q));
+            point.eval(&now, &mut ws);
+            record(&point, &mut samples.before);
+            for _ in 0..self.steps {
+                {
+                    let target = &now;
+                    let mut kernel = algorithm.kernel(&target, &rng)?;
+                    kernel.freeze();
+                    let step = kernel.step(&target, &mut point, &mut ws, &mut rng);
+                    samples.accepted += u64::from(step.accepted);
+                }
+                now = given(point.q(), &mut rng)?; //~ joint-data
+                // The values at the point are those of the data before.
+                q.copy_from_slice(point.q());
+                point.set(|to| to.copy_from_slice(&q));
+                point.eval(&now, &mut ws);
+            }
+            record(&point, &mut samples.after);
+            posterior.draw_prior(&mut rng, &mut q)?;
+            let now = given(&q, &mut rng)?;
+            point.set(|to| to.copy_from_slice(&q));
+            point.eval(&now, &mut ws);
+            record(&point, &mut samples.fresh);
+        }
+        Ok(self.report(posterior.layout(), samples))
+    }
+
+    fn check<T: Target, A: Algorithm<T>>(&self, target: &T, algorithm: &A) -> Result<(), Error> {
         let dim = target.dim();
-        check_chains(2, dim, algorithm.matrix_numbers(&target))?;
+        check_layout(dim, &target.layout())?;
+        check_chains(2, dim, algorithm.matrix_numbers(target))?;
         let size = [(self.replicates, "replicates"), (9, "functions"), (dim, "coordinates")];
         memory::check::<f64>("replicates", &size, "take fewer replicates")?;
         if self.replicates < 2 {
@@ -127,46 +225,42 @@ impl Invariance {
         if !(1..=MOST_STEPS).contains(&self.steps) {
             return Err(Error::argument("steps", self.steps, format!("1 to {MOST_STEPS}")));
         }
-        let mut rng = ChainRng::new(self.seed, 0);
-        let pristine = algorithm.kernel(&target, &rng)?;
-        let mut kernel = algorithm.kernel(&target, &rng)?;
-        let mut ws = target.workspace();
-        let mut point = Point::new(dim);
-        let n_functions = 3 * dim;
-        let column = |_| Vec::with_capacity(self.replicates);
-        let columns = || (0..n_functions).map(column).collect::<Vec<Vec<f64>>>();
-        let (mut before, mut after, mut fresh) = (columns(), columns(), columns());
-        let mut accepted = 0u64;
-        for _ in 0..self.replicates {
-            point.set(|q| draw(&mut rng, q));
-            point.eval(&target, &mut ws);
-            record(&point, &mut before);
-            kernel.restore(pristine.state());
-            kernel.freeze();
-            for _ in 0..self.steps {
-                let step = kernel.step(&target, &mut point, &mut ws, &mut rng);
-                accepted += u64::from(step.accepted);
-            }
-            point.eval(&target, &mut ws);
-            record(&point, &mut after);
-            point.set(|q| draw(&mut rng, q));
-            point.eval(&target, &mut ws);
-            record(&point, &mut fresh);
-        }
-        let names = target.layout().parameter_names();
+        Ok(())
+    }
+
+    /// Compares the functions after the steps with those before, and with fresh draws.
+    fn report(&self, layout: &Layout, samples: Samples) -> InvarianceReport {
+        let dim = layout.dim();
+        let Samples { before, mut after, mut fresh, accepted } = samples;
+        let names = layout.parameter_names();
         let name = |i: usize| match i / dim {
             0 => names[i].clone(),
             1 => format!("{}^2", names[i - dim]),
             _ if i < 3 * dim - 1 => format!("{} {}", names[i - 2 * dim], names[i - 2 * dim + 1]),
             _ => "log density".to_string(),
         };
-        let functions = (0..n_functions).map(|i| {
+        let functions = (0..3 * dim).map(|i| {
             let (shift, shift_p_value) = paired_shift(&before[i], &after[i]);
             let (ks, ks_p_value) = kolmogorov_smirnov(&mut after[i], &mut fresh[i]);
             TestedFunction { name: name(i), ks, ks_p_value, shift, shift_p_value }
         });
         let accept_rate = accepted as f64 / (self.replicates as f64 * self.steps as f64);
-        Ok(InvarianceReport { functions: functions.collect(), accept_rate, alpha: self.alpha })
+        InvarianceReport { functions: functions.collect(), accept_rate, alpha: self.alpha }
+    }
+}
+
+/// The values of all functions, `[function][replicate]`, and the number of accepted steps.
+struct Samples {
+    before: Vec<Vec<f64>>,
+    after: Vec<Vec<f64>>,
+    fresh: Vec<Vec<f64>>,
+    accepted: u64,
+}
+
+impl Samples {
+    fn new(replicates: usize, dim: usize) -> Self {
+        let columns = || (0..3 * dim).map(|_| Vec::with_capacity(replicates)).collect();
+        Self { before: columns(), after: columns(), fresh: columns(), accepted: 0 }
     }
 }
 

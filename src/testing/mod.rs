@@ -4,7 +4,10 @@
 //!   Hessian against finite differences of the gradient.
 //! - [`Invariance`]: does a kernel leave its target unchanged? Exact draws go in, k steps are made,
 //!   and the results are compared with fresh exact draws by Kolmogorov-Smirnov tests. A wrong
-//!   proposal ratio or Jacobian fails, however plausible its chains look.
+//!   proposal ratio or Jacobian fails, however plausible its chains look. [`Invariance::run_joint`] is Geweke's test, of a
+//!   posterior that has no exact draws.
+//! - [`Sbc`]: simulation-based calibration of a model with its sampler: parameters from the prior, data given them, and the rank of the true
+//!   values among draws of the posterior.
 //! - Targets with exact draws: [`GaussianTarget`], and [`ConjugateRegression`], the exact posterior
 //!   of linear regression.
 //!
@@ -24,12 +27,39 @@
 mod conjugate;
 mod gaussian;
 mod invariance;
+mod sbc;
 
 pub use conjugate::{ConjugateRegression, NoiseVariance};
 pub use gaussian::GaussianTarget;
 pub use invariance::{Invariance, InvarianceReport, TestedFunction, kolmogorov_smirnov};
 
+pub use sbc::{Sbc, SbcReport, Simulated};
+
+use ndarray::{Array3, s};
+
+use crate::Error;
+use crate::data::Dataset;
+use crate::draws::Draws;
+use crate::likelihood::Likelihood;
+use crate::model::Model;
+use crate::posterior::Posterior;
+use crate::rng::ChainRng;
 use crate::targets::{GradTarget, HessTarget};
+
+/// `data` with a response y ~ p(y | x, q) in the place of its own.
+fn simulated_response<M: Model, L: Likelihood>(
+    posterior: &Posterior<M, L>,
+    q: &[f64],
+    data: &Dataset,
+    rng: &mut ChainRng,
+) -> Result<Dataset, Error> {
+    let values = Array3::from_shape_fn((1, 1, q.len()), |(_, _, i)| q[i]);
+    let draws = Draws::new(posterior.layout().clone(), values)?;
+    let seed = (rng.uniform() * 2f64.powi(53)) as u64;
+    let drawn = posterior.predict_seeded(&draws, data, seed)?;
+    let drawn = drawn.predictive_draws().slice_move(s![0, 0, .., ..]).to_owned();
+    data.clone().with_drawn_response(drawn)
+}
 
 /// The largest error of a target's gradient at `q`, over its coordinates.
 ///

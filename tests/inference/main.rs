@@ -22,6 +22,7 @@ mod predict;
 mod predict_calibration;
 mod predict_regression;
 mod reference;
+mod sbc;
 mod sensitivity;
 mod standing_still;
 mod symmetry;

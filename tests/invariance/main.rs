@@ -12,6 +12,7 @@ mod fixtures;
 mod forces;
 mod hamiltonian;
 mod hamiltonian_warmup;
+mod joint;
 mod kernels;
 mod langevin;
 mod langevin_gradient;

@@ -1396,4 +1396,16 @@ mutants! {
     caught_by "inference" "constrained::flat_priors_have_the_posterior_of_the_textbook"
         "a flat standard deviation as a flat log variance"
             at "flat-sd": "0.5" => "0.0"
+    // The joint test, simulation-based calibration.
+    caught_by "invariance" "joint::right_priors_pass_and_a_dropped_jacobian_fails"
+        "joint test: data of the parameters before the step"
+            at "joint-data": "point.q()" => "&q"
+    caught_by "inference" "sbc::a_dropped_jacobian_is_found"
+        "SBC: p-values too large"
+            at "sbc-p-value": "*s <= statistic" => "*s <= statistic + 20.0"
+    caught_by "inference" "sbc::right_posteriors_pass"
+        "SBC: p-values too small"
+            at "sbc-p-value": "*s <= statistic" => "*s <= statistic - 3.0"
+        "SBC: ranks of a value that is a little larger"
+            at "sbc-rank": "x < truth" => "x < truth + 0.2"
 }

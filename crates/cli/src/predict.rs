@@ -93,8 +93,8 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         return Err(Error::argument("--times", time, "finite numbers").into());
     }
     let of_new_rows = |e: Error| Failure::error(e.in_words(&words::NewRows));
-    let conformal = args.conformal.map(|level| calibrated(level, fit, tables.as_ref(), args));
-    let conformal = conformal.transpose()?;
+    let calibrated = args.conformal.map(|level| calibrated(level, fit, tables.as_ref(), args));
+    let (conformal, of_calibration) = calibrated.transpose()?.unzip();
     let regions = |new: &Predictions| {
         let of = |conformal| Regions::of(conformal, new, fit.data().response());
         conformal.as_ref().map(of).transpose()
@@ -115,7 +115,8 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         let regions = regions(&predictions)?;
         scores.extend(regions.as_ref().map(|r| r.scored(rows.response())).transpose()?);
         (out, _) = out.write(&csv(&predictions, &regions, 0, &read.lines, args, is_raw)?, true)?;
-        let note = said(fit, rows.x().view(), &read.lines, &read.dropped, &read.stand_ins, &[]);
+        let (x, dropped) = (rows.x().view(), &read.dropped);
+        let note = said("predicted", fit, x, &read.lines, dropped, &read.stand_ins, &[]);
         (note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores)))
     } else {
         let new = table.read_features(schema).map_err(of_new_rows)?;
@@ -135,11 +136,12 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
             }
         }
         let (x, dropped) = (new.x.view(), &new.dropped);
-        (said(fit, x, &new.lines, dropped, &new.stand_ins, &new.unused), None)
+        (said("predicted", fit, x, &new.lines, dropped, &new.stand_ins, &new.unused), None)
     };
     out.end()?;
     output::note(&note);
     if let Some(conformal) = &conformal {
+        of_calibration.flatten().iter().for_each(|note: &String| output::note(note));
         output::note(&conformal.to_string());
     }
     if let Some(scores) = scores {
@@ -152,13 +154,13 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
     Ok(Ended::Done)
 }
 
-/// The conformal regions of new rows, by the rows of a file or by those that the model has not seen.
+/// The conformal regions of new rows, by the rows of a file, with a note on these, or by those that the model has not seen.
 fn calibrated(
     level: f64,
     fit: &Fit,
     tables: Option<&Imputed>,
     args: &PredictArgs,
-) -> Result<Conformal, Failure> {
+) -> Result<(Conformal, Option<String>), Failure> {
     if !(level > 0.0 && level < 1.0) {
         return Err(Error::argument("--conformal", level, "above 0 and below 1").into());
     }
@@ -167,7 +169,7 @@ fn calibrated(
             None => fit.conformal(level),
             Some(tables) => tables.conformal(level),
         };
-        return Ok(calibrated?);
+        return Ok((calibrated?, None));
     };
     let of_rows = |e: Error| Failure::error(e.in_words(&words::NewRows));
     let schema = fit.schema().ok_or_else(|| Failure::error("the run is not of a file"))?;
@@ -177,7 +179,10 @@ fn calibrated(
         None => fit.conformal_on(&read.dataset, level),
         Some(tables) => tables.conformal_on(&read.dataset, level),
     };
-    calibrated.map_err(|e| in_file(e, path, &read.lines))
+    let calibrated = calibrated.map_err(|e| in_file(e, path, &read.lines))?;
+    let (x, dropped) = (read.dataset.x().view(), &read.dropped);
+    let note = said("for calibration", fit, x, &read.lines, dropped, &read.stand_ins, &[]);
+    Ok((calibrated, Some(note)))
 }
 
 /// The conformal regions of some rows.
@@ -306,9 +311,10 @@ fn csv(
     with_lines().map_err(|e| Failure::error(format!("the predictions: {e}")))
 }
 
-/// The notes on the rows of a table: their number, the lines that were left out or lie outside the
+/// The notes on the rows of a table: their number and what was done with them, the lines that were left out or lie outside the
 /// range of the training data, the columns that were not used.
 fn said(
+    done: &str,
     fit: &Fit,
     x: ArrayView2<f64>,
     lines: &Lines,
@@ -317,7 +323,7 @@ fn said(
     unused: &[String],
 ) -> String {
     const SHOWN: usize = 5;
-    let mut text = format!("{} predicted", count(x.nrows(), "row"));
+    let mut text = format!("{} {done}", count(x.nrows(), "row"));
     if !dropped.is_empty() {
         let left_out = listed(dropped, 20);
         let rows = count(dropped.len(), "row");

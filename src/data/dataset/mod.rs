@@ -306,6 +306,26 @@ impl Dataset {
         Ok(Self { weights, ..data })
     }
 
+    /// Replaces the response by one that a likelihood drew, `[rows x columns]` as
+    /// [`predictive_draws`](crate::predict::Predictions::predictive_draws) has it; numbers with bounds are then known exactly.
+    pub(crate) fn with_drawn_response(self, y: Array2<f64>) -> Result<Self, Error> {
+        let response = match self.response {
+            Response::Real(_) => Response::Real(y),
+            Response::Counts(_) => Response::Counts(y),
+            Response::Classes { names, .. } => Response::Classes {
+                index: y.column(0).map(|class| *class as usize).to_vec(),
+                names,
+            },
+            Response::Censored { .. } => {
+                let exact = y.column(0).to_owned();
+                Response::Censored { lower: exact.clone(), upper: exact }
+            }
+        };
+        let weights = self.weights;
+        let data = Self::checked(self.x, response, self.feature_names, self.response_names)?;
+        Ok(Self { weights, ..data })
+    }
+
     /// The features `[rows x features]`.
     pub fn x(&self) -> &Array2<f64> {
         &self.x

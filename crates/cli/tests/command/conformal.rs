@@ -81,6 +81,14 @@ fn intervals_are_calibrated_on_rows_that_the_model_has_not_seen() {
         assert!((upper - lower - 3.0).abs() < 1.5, "{lower} {upper}");
     }
     assert_ne!(by_jackknife, by_file);
+    // What becomes of the rows of the file is said, as of new rows.
+    let no_feature = lines[80].split_once(',').unwrap().1;
+    let no_response = lines[81].split(',').next().unwrap();
+    let gaps =
+        [&lines[..1], &lines[90..], &[format!(",{no_feature}"), format!("{no_response},,yes")]];
+    place.write("gaps.csv", &gaps.concat().join("\n"));
+    let ended = place.run("predict c rest.csv --conformal --calibration gaps.csv");
+    said!(ended.err.lines().rev().nth(1).unwrap());
     place.write("few.csv", &lines[..6].join("\n"));
     let ended = place.run("predict c rest.csv --conformal --calibration few.csv");
     said!(ended.err.lines().last().unwrap());

@@ -1,0 +1,251 @@
+//! Simulation-based calibration: right posteriors pass, wrong ones fail, whatever samples them.
+
+use std::path::Path;
+
+use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::{Collapsed, Cycle, GibbsNoise, Hmc, Mala, Mams, OnBlocks};
+use bnn_mcmc::testing::{Sbc, SbcReport, Simulated};
+use ndarray::{Array, Array2};
+
+/// Draws of an exact posterior, in one chain.
+fn exact(n: usize, mut draw: impl FnMut() -> f64) -> Array2<f64> {
+    Array2::from_shape_simple_fn((1, n), &mut draw)
+}
+
+/// mu ~ N(0, 1) and five observations N(mu, 1), whose exact posterior is N(sum / (5 + 1/s^2), 1 / (5 + 1/s^2)) if mu is taken
+/// for N(0, s^2).
+fn normal_mean(rng: &mut ChainRng, prior_sd: f64) -> Simulated {
+    let truth = rng.normal();
+    let y: Vec<f64> = (0..5).map(|_| truth + rng.normal()).collect();
+    let precision = 5.0 + prior_sd.powi(-2);
+    let mean = y.iter().sum::<f64>() / precision;
+    let draws = exact(99, || mean + rng.normal() / precision.sqrt());
+    let log_lik = |mu: f64| y.iter().map(|y| -0.5 * (y - mu).powi(2)).sum::<f64>();
+    by_hand("mu", truth, draws, log_lik)
+}
+
+fn by_hand(name: &str, truth: f64, draws: Array2<f64>, log_lik: impl Fn(f64) -> f64) -> Simulated {
+    let of_draws = draws.mapv(&log_lik);
+    Simulated::of("log likelihood", log_lik(truth), of_draws.view()).with(name, truth, draws.view())
+}
+
+/// v ~ IG(3, 2) and four observations N(0, v), whose exact posterior is IG(3 + 2, 2 + squares / 2). Where v is sampled by log v and
+/// the Jacobian v is forgotten, the draws have the density times 1 / v: the shape is larger by 1.
+fn variance(rng: &mut ChainRng, forgets_jacobian: bool) -> Simulated {
+    let truth = 2.0 / rng.gamma(3.0);
+    let y: Vec<f64> = (0..4).map(|_| truth.sqrt() * rng.normal()).collect();
+    let squares: f64 = y.iter().map(|y| y * y).sum();
+    let shape = 5.0 + f64::from(u8::from(forgets_jacobian));
+    let draws = exact(99, || (2.0 + squares / 2.0) / rng.gamma(shape));
+    by_hand("variance", truth, draws, |v| -2.0 * v.ln() - squares / (2.0 * v))
+}
+
+/// How many of 100 runs fail, of as many simulations as a run chooses itself.
+fn failures(simulate: impl Fn(&mut ChainRng) -> Simulated + Sync) -> usize {
+    let run = |sbc: Sbc| sbc.run(|mut rng| Ok(simulate(&mut rng))).unwrap();
+    let simulations = run(Sbc::new()).ranks().nrows();
+    let fails = |seed: &u64| !run(Sbc::new().simulations(simulations).seed(*seed)).passes();
+    (0..100).filter(fails).count()
+}
+
+#[test]
+fn right_posteriors_pass() {
+    assert!(failures(|rng| normal_mean(rng, 1.0)) <= 1);
+    assert!(failures(|rng| variance(rng, false)) <= 1);
+}
+
+#[test]
+fn a_prior_one_and_a_half_times_as_wide_is_found() {
+    // With five observations of the prior's own sd the posterior is displaced by a tenth of its sd in typical data, and hardly wider.
+    let few = |rng: &mut ChainRng| {
+        let truth = rng.normal();
+        let y = truth + rng.normal();
+        let precision = 1.0 + 1.5f64.powi(-2);
+        let draws = exact(99, || y / precision + rng.normal() / precision.sqrt());
+        by_hand("mu", truth, draws, |mu| -0.5 * (y - mu).powi(2))
+    };
+    println!(
+        "five rows: {} of 100, one row: {}",
+        failures(|rng| normal_mean(rng, 1.5)),
+        failures(few)
+    );
+    assert!(failures(few) >= 99);
+}
+
+#[test]
+fn a_dropped_jacobian_is_found() {
+    assert!(failures(|rng| variance(rng, true)) >= 99);
+}
+
+/// Posteriors that ignore the data have uniform ranks of the parameter; the log likelihood finds them.
+#[test]
+fn a_posterior_that_ignores_the_data_is_found_by_the_log_likelihood() {
+    let report = Sbc::new()
+        .simulations(200)
+        .run(|mut rng| {
+            let truth = rng.normal();
+            let y: Vec<f64> = (0..5).map(|_| truth + rng.normal()).collect();
+            let draws = exact(99, || rng.normal());
+            let log_lik = |mu: f64| y.iter().map(|y| -0.5 * (y - mu).powi(2)).sum::<f64>();
+            Ok(by_hand("mu", truth, draws, log_lik))
+        })
+        .unwrap();
+    assert_eq!(report.names(), ["log likelihood", "mu"]);
+    assert!(report.p_values()[0] <= report.alpha(), "{report}");
+    assert!(report.p_values()[1] > report.alpha(), "{report}");
+}
+
+fn regression() -> (Posterior<Linear, Gaussian>, Dataset) {
+    let x = Array2::from_shape_fn((40, 2), |(i, j)| ((3 * i + 7 * j) as f64).sin());
+    let data = Dataset::regression(x, Array::zeros(40)).unwrap();
+    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap())
+        .with("log_noise_variance", LogInverseGamma::new(3.0, 1.0).unwrap());
+    let model = Linear::new(2, 1).unwrap();
+    (Posterior::new(model, Gaussian::sampled(), &data, priors).unwrap(), data)
+}
+
+fn calibrated<A>(algorithm: A) -> SbcReport
+where
+    A: Clone + Sync + for<'t> bnn_mcmc::sampler::Algorithm<&'t Posterior<Linear, Gaussian>>,
+{
+    let (posterior, data) = regression();
+    let run = |simulated: &Dataset, seed: u64| {
+        let posterior = posterior.given(simulated)?;
+        let sampler = Sampler::new(&posterior, algorithm.clone());
+        sampler.chains(2).warmup(400).draws(1_000).thin(2).seed(seed).run()
+    };
+    Sbc::new().simulations(150).run_posterior(&posterior, &data, run).unwrap()
+}
+
+#[test]
+fn samplers_of_every_family_pass() {
+    let reports = [
+        ("NUTS", calibrated(Nuts::default())),
+        ("HMC", calibrated(Hmc::default())),
+        ("MAMS", calibrated(Mams::default())),
+        ("MALA", calibrated(Mala::default())),
+        ("random walk", calibrated(Rwm::default())),
+        ("collapsed NUTS", calibrated(Collapsed::new(Nuts::default()))),
+        (
+            "MALA and Gibbs",
+            calibrated(Cycle(OnBlocks::new(&["w", "b"], Mala::default()), GibbsNoise)),
+        ),
+    ];
+    for (name, report) in reports {
+        println!("{name}: {report}");
+        assert!(report.p_values().iter().all(|p| *p > report.alpha()), "{name}: {report}");
+        assert_eq!(report.names()[0], "log likelihood");
+        assert!(report.names().contains(&"log_noise_variance".to_string()));
+        assert_eq!(report.names().last().unwrap(), "mean of row 35");
+    }
+}
+
+/// The response of every kind is simulated as the data have it.
+#[test]
+fn classes_counts_and_networks_pass() {
+    let x = Array2::from_shape_fn((30, 1), |(i, _)| (1.7 * i as f64).sin());
+    let normal = Normal::new(0.0, 1.0).unwrap();
+    let classes = (0..30).map(|i| i % 3).collect();
+    let data = Dataset::classification(x.clone(), classes, ["a", "b", "c"]).unwrap();
+    let network = Mlp::new(&[1, 3, 3], Activation::Tanh).unwrap();
+    let posterior = Posterior::new(network, Categorical, &data, Priors::all(normal)).unwrap();
+    let report = Sbc::new().simulations(60).run_posterior(&posterior, &data, |simulated, seed| {
+        let given = posterior.given(simulated)?;
+        Sampler::new(&given, Nuts::default()).chains(2).warmup(300).draws(300).seed(seed).run()
+    });
+    let report = report.unwrap();
+    assert!(report.passes(), "{report}");
+    // Weights of hidden units are no quantities.
+    assert_eq!(report.names().len(), 5);
+
+    let data = Dataset::counts(x, Array::zeros(30)).unwrap();
+    let model = Linear::new(1, 1).unwrap();
+    let posterior = Posterior::new(model, Poisson, &data, Priors::all(normal)).unwrap();
+    let report = Sbc::new().simulations(60).run_posterior(&posterior, &data, |simulated, seed| {
+        let given = posterior.given(simulated)?;
+        Sampler::new(&given, Nuts::default()).chains(2).warmup(300).draws(300).seed(seed).run()
+    });
+    let report = report.unwrap();
+    assert!(report.passes(), "{report}");
+    assert_eq!(report.names()[1..3], ["w[0,0]", "b[0]"]);
+}
+
+#[test]
+fn a_run_goes_on_from_its_file_and_does_not_depend_on_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sbc");
+    let run = |sbc: Sbc| sbc.run(|mut rng| Ok(normal_mean(&mut rng, 1.0)));
+    let whole = run(Sbc::new().simulations(80).threads(1)).unwrap();
+
+    // Half of it, a line that was cut, and the rest.
+    run(Sbc::new().simulations(40).checkpoint(&file)).unwrap();
+    let mut text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(text.lines().count(), 41);
+    text.push_str("{\"simulation\":41,\"es");
+    std::fs::write(&file, &text).unwrap();
+    let again = run(Sbc::new().simulations(80).threads(2).checkpoint(&file)).unwrap();
+    assert_eq!(again.ranks(), whole.ranks());
+    assert_eq!(again.p_values(), whole.p_values());
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 81);
+    // Nothing is left to do: the file serves, and simulations fail but the first.
+    let done = Sbc::new().simulations(80).checkpoint(&file);
+    assert_eq!(run(done).unwrap().ranks(), whole.ranks());
+
+    let refused = |sbc: Sbc| run(sbc.checkpoint(&file)).unwrap_err().to_string();
+    let other = refused(Sbc::new().simulations(80).seed(2));
+    assert!(
+        other.contains("it is of seed 1") && other.contains("this run is of seed 2"),
+        "{other}"
+    );
+    std::fs::write(&file, "wrong\n").unwrap();
+    let other = refused(Sbc::new().simulations(80));
+    assert!(other.contains("first line is not of SBC"), "{other}");
+    assert!(Path::new(&file).exists());
+}
+
+#[test]
+fn what_a_design_finds_is_what_it_was_chosen_for() {
+    let report =
+        Sbc::new().to_find(0.5, 1.5).run(|mut rng| Ok(normal_mean(&mut rng, 1.0))).unwrap();
+    let [shift, wide, narrow] = report.detects().map(Option::unwrap);
+    println!("{} simulations find {shift:.2} sd, {wide:.2}, {narrow:.2}", report.ranks().nrows());
+    assert!(shift <= 0.52 && wide <= 1.55 && narrow >= 1.0 / 1.55, "{shift}, {wide}, {narrow}");
+    // No more than it needs: a tenth fewer find a little less.
+    assert!(shift > 0.25 || wide > 1.2);
+    let band = report.band();
+    assert_eq!(band.len(), 99);
+    for [u, low, high] in &band {
+        assert!(low < u && u < high, "{u}: {low} to {high}");
+    }
+}
+
+#[test]
+fn what_cannot_be_ranked_is_refused() {
+    let refused = |sbc: Sbc, of: &(dyn Fn() -> Simulated + Sync)| {
+        sbc.run(|_| Ok(of())).unwrap_err().to_string()
+    };
+    let ones = || Simulated::of("a", 1.0, Array2::ones((1, 99)).view());
+    for (sbc, part) in [
+        (Sbc::new().simulations(3), "simulations"),
+        (Sbc::new().draws(2_000), "9 to 999"),
+        (Sbc::new().alpha(0.9), "alpha"),
+        (Sbc::new().to_find(0.0, 2.0), "fault to find"),
+    ] {
+        let error = refused(sbc, &ones);
+        assert!(error.contains(part), "{error}");
+    }
+    let few = || Simulated::of("a", 1.0, Array2::ones((1, 20)).view());
+    let error = refused(Sbc::new(), &few);
+    assert!(error.contains("draws of `a`") && error.contains("at least 99"), "{error}");
+    let nan = || Simulated::of("a", f64::NAN, Array2::ones((1, 99)).view());
+    assert!(refused(Sbc::new(), &nan).contains("`a`"));
+
+    // Chains without enough effective draws are told, and nothing is said of the sampler.
+    let report = Sbc::new().simulations(20).run(|mut rng| {
+        let draws = Array2::from_shape_fn((1, 99), |(_, i)| if i < 50 { 0.0 } else { 1.0 });
+        Ok(Simulated::of("a", rng.uniform(), draws.view()))
+    });
+    let report = report.unwrap();
+    assert!(report.least_ess() < 10.0 && !report.passes());
+    assert!(report.to_string().contains("NOT TESTED"), "{report}");
+}
