@@ -21,6 +21,9 @@ use crate::message::Advice;
 /// The limit where the system does not tell how much memory is left.
 const DEFAULT_LIMIT: u64 = 16 << 30;
 
+/// The most bytes for which the system is not asked: reading its files takes longer than to fill them.
+const SMALL: u128 = 1 << 16;
+
 /// The message about a size that the allocator refuses.
 const REFUSED: &str = "more than the system gives";
 
@@ -30,9 +33,13 @@ static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 /// The largest result that is computed now, in bytes: the argument of [`set_limit`], or else the
 /// default of the [module](self).
 pub fn limit() -> u64 {
-    let set = *LIMIT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let left = || available(Path::new("/proc"), Path::new("/sys/fs/cgroup"));
-    set.unwrap_or_else(|| left().map_or(DEFAULT_LIMIT, |left| left / 10 * 9))
+    limit_set().unwrap_or_else(|| left().map_or(DEFAULT_LIMIT, |left| left / 10 * 9))
+}
+
+/// The argument of the latest [`set_limit`].
+fn limit_set() -> Option<u64> {
+    *LIMIT.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Sets the largest size of a single result, in bytes, for the whole process; `None` asks the system
@@ -73,6 +80,9 @@ pub fn check<N>(
 ) -> Result<(), Error> {
     let factors = size.iter().map(|(n, _)| *n as u128).chain([size_of::<N>() as u128]);
     let bytes = factors.fold(1, u128::saturating_mul);
+    if bytes <= SMALL && limit_set().is_none() {
+        return Ok(());
+    }
     let limit = limit();
     let problem = if bytes > u128::from(limit) {
         format!("more than the {} that memory has left or is allowed", megabytes(limit.into()))

@@ -6,7 +6,7 @@ use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::testing::{Invariance, InvarianceReport};
 use ndarray::{Array, Array2};
 
-const TEST: Invariance = Invariance { replicates: 4_000, steps: 8, alpha: 1e-6, seed: 2 };
+const TEST: Invariance = Invariance { replicates: 2_000, steps: 8, alpha: 1e-6, seed: 2 };
 
 /// log v for v ~ IG(3, 1); without the Jacobian the density is that of v at e^x, and draws are right.
 #[derive(Debug)]

@@ -65,6 +65,7 @@ const MOST_SIMULATIONS: usize = 100_000;
 pub struct Sbc {
     size: Size,
     draws: usize,
+    rows: Option<usize>,
     alpha: f64,
     seed: u64,
     threads: Option<usize>,
@@ -90,13 +91,14 @@ impl Default for Sbc {
 }
 
 impl Sbc {
-    /// 99 draws of each simulation, a chance of 0.01 that a right sampler fails, seed 1, and as many simulations as find a posterior that
+    /// 99 draws of each simulation, a chance of 0.005 that a right sampler fails, seed 1, and as many simulations as find a posterior that
     /// is displaced by a third of its standard deviation, or too wide or too narrow by a factor of 1.3.
     pub fn new() -> Self {
         Self {
             size: Size::Finding { shift: 1.0 / 3.0, factor: 1.3 },
             draws: 99,
-            alpha: 0.01,
+            rows: None,
+            alpha: 0.005,
             seed: 1,
             threads: None,
             checkpoint: None,
@@ -119,6 +121,11 @@ impl Sbc {
     /// effective draws.
     pub fn draws(self, draws: usize) -> Self {
         Self { draws, ..self }
+    }
+
+    /// The number of rows that [`run_posterior`](Self::run_posterior) simulates a response of.
+    pub fn rows(self, rows: usize) -> Self {
+        Self { rows: Some(rows), ..self }
     }
 
     /// The chance that a right sampler fails, all quantities together.

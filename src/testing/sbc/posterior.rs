@@ -19,8 +19,8 @@ impl Sbc {
     /// the simulated data; its second argument is a seed.
     ///
     /// The features are those of `data`, whose response says of what kind the simulated one is, and of how many trials counts are. **Few rows
-    /// show more**: where the data say much, a wrong prior or Jacobian hardly changes the posterior. So as many rows are taken as the posterior has
-    /// parameters, at least five, evenly spaced. Survival times are simulated without censoring. Quantities are the log likelihood, the
+    /// show more** of a wrong prior or Jacobian, which hardly changes the posterior where the data say much. By default there are half as many rows
+    /// as the posterior has parameters, evenly spaced, so that the prior decides in some direction; faults of a likelihood may need more ([`rows`](Self::rows)). Survival times are simulated without censoring. Quantities are the log likelihood, the
     /// likelihood's own parameters, the mean response of four rows and, of a model without hidden layers, its weights.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl Sbc {
         L: Likelihood + Clone,
     {
         let dim = posterior.layout().dim();
-        let n = data.rows().min(dim.max(5));
+        let n = self.rows.unwrap_or(dim.div_ceil(2)).clamp(1, data.rows());
         let rows: Vec<usize> = (0..n).map(|i| (2 * i + 1) * data.rows() / (2 * n)).collect();
         let design = data.select(&rows)?;
         let shown: Vec<usize> =

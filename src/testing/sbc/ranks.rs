@@ -9,7 +9,7 @@ use crate::portable::{erf, exp, ln, ln_gamma};
 use crate::rng::ChainRng;
 
 /// Simulations of the statistic for each false alarm that is allowed.
-const PER_ALARM: f64 = 50.0;
+const PER_ALARM: f64 = 20.0;
 
 /// The distribution of the statistic for N ranks on 0 .. L.
 #[derive(Clone, Debug)]

@@ -19,13 +19,24 @@ impl Simulated {
     /// the posterior given the simulated data.
     ///
     /// # Errors
-    /// If `truth` is not as long as the target's `dim`, or the draws have no log likelihood, as those from elsewhere.
+    /// If `truth`, or a draw, is not as long as the target's `dim`.
     pub fn new<T: Target>(target: &T, truth: &[f64], draws: &Draws) -> Result<Self, Error> {
-        if truth.len() != target.dim() {
-            return Err(Error::shape("number of true parameters", truth.len(), target.dim()));
+        for (what, found) in [
+            ("number of true parameters", truth.len()),
+            ("number of parameters of the draws", draws.layout().dim()),
+        ] {
+            if found != target.dim() {
+                return Err(Error::shape(what, found, target.dim()));
+            }
         }
-        let at_truth = target.log_density(truth, &mut target.workspace()).likelihood;
-        Ok(Self::of("log likelihood", at_truth, draws.stat("log_likelihood")?))
+        let mut ws = target.workspace();
+        let mut log_likelihood = |q: &[f64]| target.log_density(q, &mut ws).likelihood;
+        let at_truth = log_likelihood(truth);
+        let shape = (draws.n_chains(), draws.n_draws());
+        let of_draws =
+            draws.flat().rows().into_iter().map(|q| log_likelihood(&q.to_vec())).collect();
+        let of_draws = Array2::from_shape_vec(shape, of_draws).expect("one for each draw");
+        Ok(Self::of("log likelihood", at_truth, of_draws.view()))
     }
 
     /// One quantity of a simulation that is not of a [`Target`]: its true value and its draws. Let the log likelihood be the first one.
