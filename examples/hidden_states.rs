@@ -14,7 +14,6 @@
 //! of P are simplexes, and the rates are in order: without it their names could be exchanged, and each chain would choose its
 //! own.
 
-use bnn_mcmc::diagnostics::Judge;
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::{Autodiff, Density, Number};
@@ -100,7 +99,7 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     println!("300 waiting times, rates {rates:?}, states that stay with probability {stays:?}\n");
     let summary = draws.summary()?;
     println!("{summary}");
-    println!("{}", Judge::new().quantities("parameters", draws.values()).judge()?);
+    println!("{}", draws.verdict()?);
     if let Some(out) = &args.out {
         std::fs::create_dir_all(out).map_err(|e| Error::io(out, e))?;
         draws.to_csv(out.join("draws.csv"))?;

@@ -207,8 +207,8 @@ impl Draws {
         }
     }
 
-    /// The draws of the constrained parameters of `target`, from these draws of its free numbers, with their statistics: densities
-    /// are those of the free numbers.
+    /// The draws of the constrained parameters of `target`, from these draws of its free numbers, with their statistics. Densities
+    /// stay those of the free numbers, with the volume in the log prior, so that sensitivity to the prior is of that density.
     ///
     /// # Errors
     /// If the draws have other blocks than `target`.
@@ -222,7 +222,13 @@ impl Draws {
             to.assign(&ArrayView1::from(&theta));
         }
         let (stat_names, stats) = (self.stat_names.clone(), self.stats.clone());
-        Ok(Self { layout, values, stat_names, stats, info: self.info.clone() })
+        let mut info = self.info.clone();
+        info.parameters = layout.dim();
+        for divergence in &mut info.divergences {
+            target.constrain(&divergence.position, &mut theta);
+            divergence.position.clone_from(&theta);
+        }
+        Ok(Self { layout, values, stat_names, stats, info })
     }
 
     /// An error unless the draws are of parameters with the names of `expected`, all of them.

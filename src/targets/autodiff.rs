@@ -36,7 +36,7 @@ pub trait Density: Sync {
 /// Each number is calculated with its derivatives by 8 of the parameters (a dual number; Griewank and Walther, *Evaluating
 /// Derivatives*, 2008, doi:10.1137/1.9780898717761), and the density is evaluated once for each 8 of them. The gradient is exact to
 /// rounding. Its cost grows with the number of parameters, so that a gradient by hand, or of a [`Posterior`](crate::posterior::Posterior),
-/// pays from some 50 of them on: `benches/README.md` has the measured times.
+/// is cheaper from some 16 of them on: `benches/README.md` has the measured times.
 ///
 /// The density may be over constrained parameters ([`Constrained`](super::Constrained) maps them):
 ///

@@ -9,7 +9,7 @@ use crate::layout::{Block, Layout};
 /// The density of `target`, some blocks of whose parameters are constrained, over numbers that are free.
 ///
 /// `target` is written in the parameters that one thinks in: standard deviations, rates, probabilities; it is asked at
-/// points that keep to the constraints, and has no Jacobian in it. This view of it adds the logarithm of the volume to the
+/// points that keep to the constraints, up to rounding, and has no Jacobian in it. This view of it adds the logarithm of the volume to the
 /// log prior, and its derivative to the gradient (the formulas stand at [`Constraint`]). Its blocks are called `log_NAME`
 /// where numbers are positive, `logit_NAME` between bounds, `free_NAME` otherwise; those without a
 /// constraint keep their names. [`Draws::constrained`](crate::draws::Draws::constrained) maps draws back. Chains start at free numbers that are uniform on (-2, 2).
@@ -83,6 +83,10 @@ impl<T: Target> Constrained<T> {
     /// a simplex of a block without a last index of at least one or two.
     pub fn new<S: AsRef<str>>(target: T, constraints: &[(S, Constraint)]) -> Result<Self, Error> {
         let natural = target.layout();
+        natural.check_names()?;
+        if natural.dim() != target.dim() {
+            return Err(Error::shape("numbers in the layout", natural.dim(), target.dim()));
+        }
         for (i, (name, _)) in constraints.iter().enumerate() {
             let name = name.as_ref();
             if !natural.blocks().iter().any(|block| block.name == name) {

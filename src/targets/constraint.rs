@@ -79,7 +79,7 @@ impl Constraint {
         let (row, least) = match self {
             Self::Positive => return Ok(1),
             Self::Bounded { lower, upper } => {
-                if !(lower.is_finite() && upper.is_finite() && lower < upper) {
+                if !(lower < upper && (upper - lower).is_finite()) {
                     let what = format!("bounds of `{}`", block.name);
                     let found = format!("{lower} and {upper}");
                     return Err(Error::argument(what, found, "finite numbers in rising order"));

@@ -155,7 +155,7 @@ impl Invariance {
     /// leave their joint distribution unchanged, so that q keeps the distribution of the prior. No exact
     /// draw of the posterior is needed, and prior, likelihood and kernel are tested against each other: a Jacobian that is
     /// missing in one of them shows. The features are those of `data`, whose response says of what kind the simulated one is; few
-    /// rows move q faster, and show more.
+    /// rows move q faster, and show more. A kernel is built anew for each step: none remembers the data before.
     ///
     /// Source: Geweke, *Getting it right*, Journal of the American Statistical Association 99, 2004, doi:10.1198/016214504000001132; here with independent
     /// replicates in the place of one long chain.
@@ -180,6 +180,7 @@ impl Invariance {
         let mut point = Point::new(dim);
         let mut samples = Samples::new(self.replicates, dim);
         let mut q = vec![0.0; dim];
+        let mut kernels = 0u64;
         let given = |q: &[f64], rng: &mut ChainRng| -> Result<Posterior<M, L>, Error> {
             posterior.given(&simulated_response(posterior, q, data, rng)?)
         };
@@ -192,7 +193,10 @@ impl Invariance {
             for _ in 0..self.steps {
                 {
                     let target = &now;
-                    let mut kernel = algorithm.kernel(&target, &rng)?;
+                    // A stream of its own for each kernel, which may keep parts of it.
+                    let stream = ChainRng::new(self.seed, 0).child(kernels);
+                    kernels += 1;
+                    let mut kernel = algorithm.kernel(&target, &stream)?;
                     kernel.freeze();
                     let step = kernel.step(&target, &mut point, &mut ws, &mut rng);
                     samples.accepted += u64::from(step.accepted);

@@ -53,6 +53,11 @@ fn simulated_response<M: Model, L: Likelihood>(
     data: &Dataset,
     rng: &mut ChainRng,
 ) -> Result<Dataset, Error> {
+    if data.weights().is_some() {
+        // A response of weight w counts w times, and would be drawn once.
+        let allowed = "none: simulate rows that count once (`Dataset::without_weights`)";
+        return Err(Error::argument("weights of rows", "some", allowed));
+    }
     let values = Array3::from_shape_fn((1, 1, q.len()), |(_, _, i)| q[i]);
     let draws = Draws::new(posterior.layout().clone(), values)?;
     let seed = (rng.uniform() * 2f64.powi(53)) as u64;

@@ -312,10 +312,14 @@ impl Dataset {
         let response = match self.response {
             Response::Real(_) => Response::Real(y),
             Response::Counts(_) => Response::Counts(y),
-            Response::Classes { names, .. } => Response::Classes {
-                index: y.column(0).map(|class| *class as usize).to_vec(),
-                names,
-            },
+            Response::Classes { names, .. } => {
+                // NaN is of a likelihood whose parameters say nothing of classes.
+                if let Some(nan) = y.iter().find(|class| class.is_nan()) {
+                    return Err(Error::argument("simulated class", nan, "one of the classes"));
+                }
+                let index = y.column(0).map(|class| *class as usize).to_vec();
+                Response::Classes { index, names }
+            }
             Response::Censored { .. } => {
                 let exact = y.column(0).to_owned();
                 Response::Censored { lower: exact.clone(), upper: exact }

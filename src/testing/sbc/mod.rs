@@ -38,6 +38,9 @@ use store::Store;
 /// The stream of a seed that is for simulations.
 const SIMULATIONS: u64 = u64::from_le_bytes(*b"SBC sims");
 
+/// The most threads of a run.
+const MOST_THREADS: usize = 4096;
+
 /// The most simulations of a run.
 const MOST_SIMULATIONS: usize = 100_000;
 
@@ -110,7 +113,7 @@ impl Sbc {
         Self { size: Size::Simulations(simulations), ..self }
     }
 
-    /// As many simulations as find, with probability 0.99 by each quantity, a posterior that is displaced by `shift` of its standard
+    /// As many simulations as find, with probability of about 0.99 by each quantity, a posterior that is displaced by `shift` of its standard
     /// deviations, and one whose standard deviation is wrong by `factor` either way. How many they are depends on the number of quantities, and
     /// is known after the first simulation.
     pub fn to_find(self, shift: f64, factor: f64) -> Self {
@@ -143,7 +146,8 @@ impl Sbc {
         Self { threads: Some(threads), ..self }
     }
 
-    /// A file that keeps the ranks of the simulations that are done, one line each. The same call goes on where it ended.
+    /// A file that keeps the ranks of the simulations that are done, one line each. The same call goes on where it ended; a file of
+    /// another seed, other quantities or another model or sampler, by its first simulation, is refused.
     pub fn checkpoint(self, path: impl Into<PathBuf>) -> Self {
         Self { checkpoint: Some(path.into()), ..self }
     }
@@ -161,14 +165,29 @@ impl Sbc {
         self.check()?;
         threads::ready()?;
         let pool = self.threads.map(threads::pool).transpose()?;
+        match &pool {
+            Some(pool) => pool.install(|| self.run_here(&simulate)),
+            None => self.run_here(&simulate),
+        }
+    }
+
+    fn run_here(
+        &self,
+        simulate: &(impl Fn(ChainRng) -> Result<Simulated, Error> + Sync),
+    ) -> Result<SbcReport, Error> {
         let one = |i: usize| {
             let rng = ChainRng::new(self.seed, i as u64).child(SIMULATIONS);
             simulate(rng.child(0))?.ranks(self.draws, &mut rng.child(1))
         };
         let first = one(0)?;
         let quantities = first.names.len();
-        let store = Store::open(self.checkpoint.as_deref(), self, &first.names)?;
         let alpha = self.alpha / quantities as f64;
+        if alpha < ranks::LEAST_ALPHA {
+            let most = (self.alpha / ranks::LEAST_ALPHA) as usize;
+            let allowed = format!("at most {most} with an alpha of {}", self.alpha);
+            return Err(Error::argument("quantities", quantities, allowed));
+        }
+        let store = Store::open(self.checkpoint.as_deref(), self, &first)?;
         let simulations = match self.size {
             Size::Simulations(simulations) => simulations,
             Size::Finding { shift, factor } => {
@@ -178,31 +197,25 @@ impl Sbc {
         store.put(0, &first)?;
 
         let has_failed = AtomicBool::new(false);
-        let rest = || {
-            (0..simulations)
-                .into_par_iter()
-                .map(|i| {
-                    let known = if i == 0 { Some(first.clone()) } else { store.get(i) };
-                    if known.is_some() {
-                        return Ok(known);
-                    }
-                    if has_failed.load(Ordering::Relaxed) {
-                        return Ok(None);
-                    }
-                    let ranked = one(i).and_then(|ranked| {
-                        first.check_names(&ranked, i)?;
-                        store.put(i, &ranked)?;
-                        Ok(Some(ranked))
-                    });
-                    has_failed.fetch_or(ranked.is_err(), Ordering::Relaxed);
-                    ranked
-                })
-                .collect::<Vec<_>>()
-        };
-        let done = match &pool {
-            Some(pool) => pool.install(rest),
-            None => rest(),
-        };
+        let done: Vec<_> = (0..simulations)
+            .into_par_iter()
+            .map(|i| {
+                let known = if i == 0 { Some(first.clone()) } else { store.get(i) };
+                if known.is_some() {
+                    return Ok(known);
+                }
+                if has_failed.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+                let ranked = one(i).and_then(|ranked| {
+                    first.check_names(&ranked, i)?;
+                    store.put(i, &ranked)?;
+                    Ok(Some(ranked))
+                });
+                has_failed.fetch_or(ranked.is_err(), Ordering::Relaxed);
+                ranked
+            })
+            .collect();
         let done: Vec<_> = done.into_iter().collect::<Result<_, _>>()?;
         let reference = Reference::new(simulations, self.draws, alpha, self.seed);
         Ok(SbcReport::new(first.names, done.into_iter().flatten(), reference))
@@ -229,7 +242,12 @@ impl Sbc {
                     "a displacement of 0.05 to 5 standard deviations and a factor of 1.05 to 5";
                 refuse("fault to find", format!("{shift} and {factor}"), allowed)
             }
-            _ => Ok(()),
+            _ => match self.threads {
+                Some(n) if !(1..=MOST_THREADS).contains(&n) => {
+                    refuse("threads", n.to_string(), "1 to 4,096")
+                }
+                _ => Ok(()),
+            },
         }
     }
 }

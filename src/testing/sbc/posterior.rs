@@ -20,8 +20,8 @@ impl Sbc {
     ///
     /// The features are those of `data`, whose response says of what kind the simulated one is, and of how many trials counts are. **Few rows
     /// show more** of a wrong prior or Jacobian, which hardly changes the posterior where the data say much. By default there are half as many rows
-    /// as the posterior has parameters, evenly spaced, so that the prior decides in some direction; faults of a likelihood may need more ([`rows`](Self::rows)). Survival times are simulated without censoring. Quantities are the log likelihood, the
-    /// likelihood's own parameters, the mean response of four rows and, of a model without hidden layers, its weights.
+    /// as the posterior has parameters, evenly spaced, so that the prior decides in some direction; faults of a likelihood may need more ([`rows`](Self::rows)). Survival times are simulated without censoring. Quantities are the log likelihood, all parameters
+    /// but a network's weights (of a linear model these, too), and the mean response of up to four rows, in its first column.
     ///
     /// # Errors
     /// A prior that cannot be drawn from, simulated responses that the likelihood refuses (a prior so wide that they overflow), draws of
@@ -37,14 +37,21 @@ impl Sbc {
         L: Likelihood + Clone,
     {
         let dim = posterior.layout().dim();
-        let n = self.rows.unwrap_or(dim.div_ceil(2)).clamp(1, data.rows());
+        let n = match self.rows {
+            None => dim.div_ceil(2).min(data.rows()),
+            Some(n) if (1..=data.rows()).contains(&n) => n,
+            Some(n) => {
+                return Err(Error::argument("rows", n, format!("1 to {}", data.rows())));
+            }
+        };
         let rows: Vec<usize> = (0..n).map(|i| (2 * i + 1) * data.rows() / (2 * n)).collect();
         let design = data.select(&rows)?;
         let shown: Vec<usize> =
             (0..n.min(ROWS)).map(|i| (2 * i + 1) * n / (2 * n.min(ROWS))).collect();
-        let own = posterior.likelihood().layout();
-        let is_linear =
-            posterior.model().layout().blocks().iter().all(|b| ["w", "b"].contains(&&b.name[..]));
+        // Hidden units can be exchanged, so that their weights have no ranks.
+        let weights = posterior.model().layout();
+        let is_linear = weights.blocks().iter().all(|b| ["w", "b"].contains(&&b.name[..]));
+        let weights = weights.dim();
         self.run(|rng| {
             let mut truth = vec![0.0; dim];
             posterior.draw_prior(&mut rng.child(0), &mut truth)?;
@@ -54,11 +61,16 @@ impl Sbc {
             let given = posterior.given(&simulated)?;
             let draws = sample(&simulated, (rng.child(2).uniform() * 2f64.powi(53)) as u64)?;
             draws.check_layout("parameters of the draws", posterior.layout())?;
+            if let Some(message) = &draws.info().panic {
+                return Err(Error::Panic {
+                    place: "a simulation".into(),
+                    message: message.clone(),
+                });
+            }
 
             let mut all = Simulated::new(&given, &truth, &draws)?;
             for (name, i) in posterior.layout().parameter_names().into_iter().zip(0..) {
-                let is_own = own.parameter_names().contains(&name);
-                if is_own || is_linear {
+                if i >= weights || is_linear {
                     all = all.with(&name, truth[i], draws.parameter(&name)?);
                 }
             }

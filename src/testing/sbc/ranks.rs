@@ -11,6 +11,9 @@ use crate::rng::ChainRng;
 /// Simulations of the statistic for each false alarm that is allowed.
 const PER_ALARM: f64 = 20.0;
 
+/// The smallest chance of a false alarm of one quantity that a million simulated statistics resolve.
+pub(super) const LEAST_ALPHA: f64 = 2e-5;
+
 /// The distribution of the statistic for N ranks on 0 .. L.
 #[derive(Clone, Debug)]
 pub(super) struct Reference {
@@ -65,12 +68,13 @@ impl Reference {
 
     /// The share of ranks below k / (L + 1), and the least and the largest share that the band has there, for k = 1 .. L.
     pub fn band(&self) -> Vec<[f64; 3]> {
-        // p(s) <= alpha, as in `p_value`, for the statistics up to this one.
-        let outside = (self.alpha * (1 + self.sorted.len()) as f64) as usize;
-        let limit = self.sorted[outside.max(1) - 1];
+        // p(s) > alpha, as in `p_value`, for this statistic and those above.
+        let most = (self.alpha * (1 + self.sorted.len()) as f64) as usize;
+        let passes = |s: &f64| 1 + self.sorted.partition_point(|other| other <= s) > most;
+        let limit = self.sorted.iter().copied().find(passes).unwrap_or(f64::INFINITY);
         let n = self.simulations as f64;
         let of = |(k, tails): (usize, &Vec<f64>)| {
-            let inside = |tail: &f64| *tail > limit;
+            let inside = |tail: &f64| *tail >= limit;
             let low = tails.iter().position(inside).unwrap_or(0);
             let high = tails.iter().rposition(inside).unwrap_or(self.simulations);
             [(k + 1) as f64 / (self.draws + 1) as f64, low as f64 / n, high as f64 / n]
@@ -105,7 +109,6 @@ fn rank_distribution(shift: f64, factor: f64, draws: usize) -> Vec<f64> {
         let t = f64::from(i) * STEP;
         let weight = STEP * exp(-0.5 * t * t) / std::f64::consts::TAU.sqrt();
         let z = (t - shift) / factor;
-        // Both tails by themselves: a difference to 1 would lose them.
         let tail = |z: f64| (0.5 * (1.0 + erf(z / std::f64::consts::SQRT_2))).max(1e-300);
         let log_mass = binomial(draws, ln(tail(z)), ln(tail(-z)));
         mass.iter_mut().zip(log_mass).for_each(|(mass, of)| *mass += weight * exp(of));

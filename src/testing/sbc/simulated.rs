@@ -75,11 +75,12 @@ impl Simulated {
                 let what = format!("draws of `{name}`");
                 return Err(Error::argument(what, draws.len(), format!("at least {n}")));
             }
-            if let Some(value) = draws.iter().chain([&truth]).find(|x| x.is_nan()) {
-                return Err(Error::argument(format!("`{name}`"), value, "a number"));
+            if let Some(value) = draws.iter().chain([&truth]).find(|x| !x.is_finite()) {
+                return Err(Error::argument(format!("`{name}`"), value, "a finite number"));
             }
-            // Of a constant there is none, and its rank is random.
-            ranked.ess.push(Some(ess_bulk(draws.view())).filter(|ess| ess.is_finite()));
+            // Chains of fewer than four draws have none that can be counted.
+            let ess = ess_bulk(draws.view());
+            ranked.ess.push(if ess.is_finite() { ess } else { 0.0 });
             let all: Vec<f64> = draws.into_iter().collect();
             let taken = (0..n).map(|l| all[(2 * l + 1) * all.len() / (2 * n)]);
             let (mut below, mut equal) = (0, 0);
@@ -95,12 +96,12 @@ impl Simulated {
     }
 }
 
-/// The ranks of one simulation's true values, and the effective draws of each quantity, if there are any.
+/// The ranks of one simulation's true values, and the effective draws of each quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ranked {
     pub names: Vec<String>,
     pub ranks: Vec<u32>,
-    pub ess: Vec<Option<f64>>,
+    pub ess: Vec<f64>,
 }
 
 impl Ranked {

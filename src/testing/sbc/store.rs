@@ -26,8 +26,7 @@ struct Header {
 struct Line {
     simulation: usize,
     ranks: Vec<u32>,
-    /// `None` of a constant.
-    ess: Vec<Option<f64>>,
+    ess: Vec<f64>,
 }
 
 /// The simulations of earlier runs, and the file that takes new ones; neither without a path.
@@ -38,7 +37,9 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub fn open(path: Option<&Path>, sbc: &Sbc, names: &[String]) -> Result<Self, Error> {
+    /// `first` is this run's first simulation, which the file's must be equal to.
+    pub fn open(path: Option<&Path>, sbc: &Sbc, first: &Ranked) -> Result<Self, Error> {
+        let names = &first.names[..];
         let mut store = Self { names: names.to_vec(), done: HashMap::new(), file: None };
         let Some(path) = path else {
             return Ok(store);
@@ -54,6 +55,9 @@ impl Store {
         let mut lines = text[..whole].lines();
         let header = Header { sbc: 1, seed: sbc.seed, draws: sbc.draws, names: names.to_vec() };
         match lines.next() {
+            None if whole < text.len() && !text.starts_with("{\"sbc\":") => {
+                return Err(Error::checkpoint(path, "it is a file of something else"));
+            }
             None => {}
             Some(line) => {
                 let found: Header = serde_json::from_str(line).map_err(|e| {
@@ -85,6 +89,10 @@ impl Store {
                 return Err(Error::checkpoint(path, problem));
             }
             store.done.insert(line.simulation, line);
+        }
+        if store.done.get(&0).is_some_and(|line| line.ranks != first.ranks) {
+            let problem = "its first simulation has other ranks: it is of another model or sampler";
+            return Err(Error::checkpoint(path, problem));
         }
         file.set_len(whole as u64).map_err(io)?;
         file.seek(SeekFrom::End(0)).map_err(io)?;
