@@ -51,8 +51,8 @@ impl Prior for Flat {
 
     fn draw(&self, _: &mut ChainRng, _: &mut [f64]) -> Result<(), Error> {
         let allowed = "a proper prior to draw from: a flat one has no draws";
-        let start = "start chains elsewhere, by `Init::Around` or `Init::Points`";
-        Err(Error::argument("prior", "flat", allowed).advise([Advice::in_rust(start)]))
+        let start = Advice::in_rust("start chains elsewhere, by `Init::Around` or `Init::Points`");
+        Err(Error::argument("prior", "flat", allowed).advise([start]))
     }
 
     /// The density is linear: its second derivative is 0.

@@ -41,6 +41,7 @@ use crate::Error;
 use crate::data::Dataset;
 use crate::draws::Draws;
 use crate::likelihood::Likelihood;
+use crate::message::Advice;
 use crate::model::Model;
 use crate::posterior::Posterior;
 use crate::rng::ChainRng;
@@ -55,8 +56,8 @@ fn simulated_response<M: Model, L: Likelihood>(
 ) -> Result<Dataset, Error> {
     if data.weights().is_some() {
         // A response of weight w counts w times, and would be drawn once.
-        let allowed = "none: simulate rows that count once (`Dataset::without_weights`)";
-        return Err(Error::argument("weights of rows", "some", allowed));
+        let advice = Advice::in_rust("simulate rows that count once: `Dataset::without_weights`");
+        return Err(Error::argument("weights of rows", "some", "none").advise([advice]));
     }
     let values = Array3::from_shape_fn((1, 1, q.len()), |(_, _, i)| q[i]);
     let draws = Draws::new(posterior.layout().clone(), values)?;

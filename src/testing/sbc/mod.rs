@@ -183,7 +183,7 @@ impl Sbc {
         let quantities = first.names.len();
         let alpha = self.alpha / quantities as f64;
         if alpha < ranks::LEAST_ALPHA {
-            let most = (self.alpha / ranks::LEAST_ALPHA) as usize;
+            let most = (self.alpha / ranks::LEAST_ALPHA * (1.0 + 1e-9)) as usize;
             let allowed = format!("at most {most} with an alpha of {}", self.alpha);
             return Err(Error::argument("quantities", quantities, allowed));
         }
