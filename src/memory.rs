@@ -9,7 +9,7 @@
 //! `MemAvailable` of `/proc/meminfo` (which counts the memory that the file cache would give back),
 //! or less if a control group of the process, of version 1 or 2, or one that encloses it, has less
 //! left, as in containers and batch systems. On other systems, or where these files cannot be read,
-//! the limit is 16 GiB. [`set_limit`] sets it by hand.
+//! the limit is 16 GiB. [`set_limit`] sets it by hand. Without it the system is not asked for results of at most 64 KiB.
 
 use std::fs;
 use std::path::Path;

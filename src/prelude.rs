@@ -19,7 +19,8 @@ pub use crate::optimise::{Adam, Ascent, EarlyStopping, Optimiser, Sgd};
 pub use crate::posterior::Posterior;
 pub use crate::predict::{Loo, Predictions, StreamedMoments, StreamedUncertainty};
 pub use crate::prior::{
-    Laplace, LogHalfCauchy, LogHalfT, LogInverseGamma, Normal, Prior, Priors, StudentT, Uniform,
+    Flat, Laplace, LogHalfCauchy, LogHalfT, LogInverseGamma, Normal, Prior, Priors, StudentT,
+    Uniform,
 };
 pub use crate::rng::ChainRng;
 pub use crate::sampler::{

@@ -211,22 +211,21 @@ impl Draws {
     /// stay those of the free numbers, with the volume in the log prior, so that sensitivity to the prior is of that density.
     ///
     /// # Errors
-    /// If the draws have other blocks than `target`.
+    /// If the draws, or the positions of divergences, have other blocks than `target`.
     pub fn constrained<T: Target>(&self, target: &Constrained<T>) -> Result<Self, Error> {
         self.check_layout("parameters of the draws", &target.layout())?;
         let layout = target.target().layout();
         let mut values = Array3::zeros((self.n_chains(), self.n_draws(), layout.dim()));
         let mut theta = vec![0.0; layout.dim()];
         for (mut to, q) in values.rows_mut().into_iter().zip(self.values.rows()) {
-            target.constrain(&q.to_vec(), &mut theta);
+            target.write(&q.to_vec(), &mut theta);
             to.assign(&ArrayView1::from(&theta));
         }
         let (stat_names, stats) = (self.stat_names.clone(), self.stats.clone());
         let mut info = self.info.clone();
         info.parameters = layout.dim();
         for divergence in &mut info.divergences {
-            target.constrain(&divergence.position, &mut theta);
-            divergence.position.clone_from(&theta);
+            divergence.position = target.constrain(&divergence.position)?;
         }
         Ok(Self { layout, values, stat_names, stats, info })
     }

@@ -136,13 +136,22 @@ impl<T: Target> Constrained<T> {
         &self.target
     }
 
+    /// The parameters of the free numbers `q`.
+    ///
+    /// # Errors
+    /// If `q` has another length than this target's `dim`.
+    pub fn constrain(&self, q: &[f64]) -> Result<Vec<f64>, Error> {
+        if q.len() != self.layout.dim() {
+            return Err(Error::shape("number of free numbers", q.len(), self.layout.dim()));
+        }
+        let mut theta = vec![0.0; self.target.dim()];
+        self.write(q, &mut theta);
+        Ok(theta)
+    }
+
     /// Writes the parameters of the free numbers `q` into `theta`, and returns the logarithm of the volume that a unit of q
     /// has there.
-    ///
-    /// # Panics
-    /// If `q` is not as long as this target's `dim`, or `theta` as that of the density within.
-    pub fn constrain(&self, q: &[f64], theta: &mut [f64]) -> f64 {
-        assert_eq!((q.len(), theta.len()), (self.layout.dim(), self.target.dim()));
+    pub(crate) fn write(&self, q: &[f64], theta: &mut [f64]) -> f64 {
         let mut log_volume = 0.0;
         for part in &self.parts {
             let (q, theta) = (&q[part.free.0.clone()], &mut theta[part.theta.0.clone()]);
@@ -198,7 +207,7 @@ impl<T: Target> Target for Constrained<T> {
     }
 
     fn log_density(&self, q: &[f64], ws: &mut Self::Workspace) -> LogDensity {
-        let log_volume = self.constrain(q, &mut ws.theta);
+        let log_volume = self.write(q, &mut ws.theta);
         with_volume(self.target.log_density(&ws.theta, &mut ws.base), log_volume)
     }
 
@@ -206,16 +215,10 @@ impl<T: Target> Target for Constrained<T> {
         self.layout.clone()
     }
 
-    fn data_checksum(&self) -> Option<u32> {
-        self.target.data_checksum()
-    }
-
-    fn approximation(&self) -> Option<String> {
-        self.target.approximation()
-    }
-
-    fn info(&self) -> Option<TargetInfo> {
-        self.target.info()
+    forward! { self => self.target;
+        fn data_checksum() -> Option<u32>;
+        fn approximation() -> Option<String>;
+        fn info() -> Option<TargetInfo>;
     }
 }
 
@@ -226,7 +229,7 @@ impl<T: GradTarget> GradTarget for Constrained<T> {
         grad: &mut [f64],
         ws: &mut Self::Workspace,
     ) -> LogDensity {
-        let log_volume = self.constrain(q, &mut ws.theta);
+        let log_volume = self.write(q, &mut ws.theta);
         let density = self.target.log_density_grad(&ws.theta, &mut ws.d_theta, &mut ws.base);
         for part in &self.parts {
             let (free, theta) = (part.free.0.clone(), part.theta.0.clone());
@@ -332,16 +335,14 @@ mod tests {
                 let at = |h: f64| {
                     let mut moved = q.clone();
                     moved[i] += h;
-                    let mut theta = vec![0.0; 10];
-                    target.constrain(&moved, &mut theta);
-                    theta
+                    target.constrain(&moved).unwrap()
                 };
                 let (up, down) = (at(1e-5), at(-1e-5));
                 let slope = |k: usize| (up[k] - down[k]) / 2e-5;
                 let dependent = |k: &usize| constraint == Constraint::Simplex && [4, 8].contains(k);
                 columns.push((0..10).filter(|k| !dependent(k)).map(slope).collect());
             }
-            let log_volume = target.constrain(&q, &mut [0.0; 10]);
+            let log_volume = target.write(&q, &mut [0.0; 10]);
             assert!((log_volume - log_det(columns)).abs() < 1e-8, "{constraint:?}: {log_volume}");
             let density = target.log_density(&q, &mut target.workspace());
             assert_eq!(density.prior, log_volume);
@@ -353,8 +354,7 @@ mod tests {
         for constraint in ALL {
             let target = target(constraint);
             let q = somewhere(target.dim());
-            let mut theta = vec![0.0; 10];
-            target.constrain(&q, &mut theta);
+            let theta = target.constrain(&q).unwrap();
             assert_eq!((theta[0], theta[9]), (q[0], q[q.len() - 1]));
             let back = target.unconstrain(&theta).unwrap();
             for (back, q) in back.iter().zip(&q) {
@@ -431,5 +431,7 @@ mod tests {
         }
         let error = target(Constraint::Positive).unconstrain(&[1.0]).unwrap_err().to_string();
         assert!(error.contains("number of parameters"), "{error}");
+        let error = target(Constraint::Positive).constrain(&[1.0]).unwrap_err().to_string();
+        assert!(error.contains("number of free numbers"), "{error}");
     }
 }

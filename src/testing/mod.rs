@@ -32,7 +32,6 @@ mod sbc;
 pub use conjugate::{ConjugateRegression, NoiseVariance};
 pub use gaussian::GaussianTarget;
 pub use invariance::{Invariance, InvarianceReport, TestedFunction, kolmogorov_smirnov};
-
 pub use sbc::{Sbc, SbcReport, Simulated};
 
 use ndarray::{Array3, s};

@@ -3,7 +3,6 @@
 use bnn_mcmc::diagnostics::ess_mean;
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::prior::Flat;
 use bnn_mcmc::targets::{Autodiff, Density, Number};
 use ndarray::{Array2, Axis, array};
 

@@ -1,7 +1,9 @@
 //! Simulation-based calibration: right posteriors pass, wrong ones fail, whatever samples them.
 
+use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Collapsed, Cycle, GibbsNoise, Hmc, Mala, Mams, OnBlocks};
+use bnn_mcmc::targets::{Autodiff, Density, Number};
 use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance, Sbc, SbcReport, Simulated};
 use ndarray::{Array, Array2, Array3};
 
@@ -157,6 +159,50 @@ fn samplers_of_every_family_pass() {
     }
 }
 
+/// Three waiting times of an exponential rate ~ Exp(1).
+struct Waiting([f64; 3]);
+
+impl Density for Waiting {
+    fn layout(&self) -> Layout {
+        Layout::new().with("rate", &[])
+    }
+
+    fn log_density<N: Number>(&self, theta: &[N]) -> (N, N) {
+        let rate = theta[0];
+        (rate.ln() * 3.0 - rate * self.0.iter().sum::<f64>(), -rate)
+    }
+}
+
+/// A density of one's own, over a free number: its own Jacobian is tested with it.
+#[test]
+fn a_density_of_ones_own_passes_and_fails_without_its_jacobian() {
+    let run = |is_right: bool| {
+        Sbc::new().simulations(300).run(|mut rng| {
+            let mut exponential = || -(1.0 - rng.uniform()).ln();
+            let rate = exponential();
+            let density = Waiting([0; 3].map(|_| exponential() / rate));
+            let target =
+                Constrained::new(Autodiff::new(density), &[("rate", Constraint::Positive)])?;
+            let truth = target.unconstrain(&[rate])?;
+            let sampler = Sampler::new(&target, Nuts::default()).chains(2).warmup(200);
+            let mut draws = sampler.draws(300).seed((1e9 * rng.uniform()) as u64).run()?;
+            if !is_right {
+                // Draws of the density times e^-x: rate is Gamma(3), and not Gamma(4), over 1 + the sum.
+                let sum: f64 = target.target().density().0.iter().sum();
+                let shape = (1, 300, 1);
+                let wrong =
+                    Array3::from_shape_simple_fn(shape, || (rng.gamma(3.0) / (1.0 + sum)).ln());
+                draws = Draws::new(target.layout(), wrong)?;
+            }
+            Simulated::new(&target, &truth, &draws)?.with_parameters(&truth, &draws)
+        })
+    };
+    let (right, wrong) = (run(true).unwrap(), run(false).unwrap());
+    assert_eq!(right.names(), ["log likelihood", "log_rate"]);
+    assert!(right.passes(), "{right}");
+    assert!(!wrong.passes(), "{wrong}");
+}
+
 /// The response of every kind is simulated as the data have it.
 #[test]
 fn classes_counts_and_networks_pass() {
@@ -268,6 +314,19 @@ fn what_cannot_be_ranked_is_refused() {
     assert!(error.contains("quantities") && error.contains("at most 250"), "{error}");
     let nan = || Simulated::of("a", f64::NAN, Array2::ones((1, 99)).view());
     assert!(refused(Sbc::new(), &nan).contains("`a`"));
+
+    let (posterior, data) = regression();
+    let of = |sbc: Sbc, data: &Dataset| {
+        let none = |_: &Dataset, _| unreachable!("it is refused before");
+        sbc.run_posterior(&posterior, data, none).unwrap_err().to_string()
+    };
+    for rows in [0, 41] {
+        assert!(of(Sbc::new().rows(rows), &data).contains("1 to 40"));
+    }
+    let weighted = data.clone().with_weights(vec![2.0; 40]).unwrap();
+    assert!(of(Sbc::new(), &weighted).contains("weights of rows"));
+    let error = Simulated::new(&posterior, &[0.0], &posterior.prior_draws(5, 1).unwrap());
+    assert!(error.unwrap_err().to_string().contains("number of true parameters"));
 
     // Chains without enough effective draws are told, and nothing is said of the sampler.
     let report = Sbc::new().simulations(20).run(|mut rng| {

@@ -115,7 +115,7 @@ impl Sbc {
 
     /// As many simulations as find, with probability of about 0.99 by each quantity, a posterior that is displaced by `shift` of its standard
     /// deviations, and one whose standard deviation is wrong by `factor` either way. How many they are depends on the number of quantities, and
-    /// is known after the first simulation.
+    /// is known after the first simulation. `shift` is 0.05 to 5, `factor` 1.05 to 5.
     pub fn to_find(self, shift: f64, factor: f64) -> Self {
         Self { size: Size::Finding { shift, factor }, ..self }
     }
@@ -126,12 +126,13 @@ impl Sbc {
         Self { draws, ..self }
     }
 
-    /// The number of rows that [`run_posterior`](Self::run_posterior) simulates a response of.
+    /// The number of rows that [`run_posterior`](Self::run_posterior) simulates a response of, 1 to those of its data; half the number of parameters
+    /// by default.
     pub fn rows(self, rows: usize) -> Self {
         Self { rows: Some(rows), ..self }
     }
 
-    /// The chance that a right sampler fails, all quantities together.
+    /// The chance that a right sampler fails, all quantities together, 0.0001 to 0.5.
     pub fn alpha(self, alpha: f64) -> Self {
         Self { alpha, ..self }
     }
@@ -141,7 +142,7 @@ impl Sbc {
         Self { seed, ..self }
     }
 
-    /// The number of threads that simulations are shared out over; all processors by default.
+    /// The number of threads that simulations are shared out over, 1 to 4,096; all processors by default.
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: Some(threads), ..self }
     }

@@ -1,7 +1,6 @@
 //! Linear regressions in the units of their tables, by NUTS with a dense metric.
 
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::prior::{Flat, Prior};
 use flate2::read::GzDecoder;
 use ndarray::{Array2, Axis, s};
 
