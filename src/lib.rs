@@ -104,6 +104,7 @@
 //! | [`approximate`] | methods that people use instead of sampling: ensembles, Laplace, variational inference, SWAG, dropout, distillation |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
 //! | [`predict`] | predictions, posterior and prior predictive draws, intervals, calibration, scores, leave-one-out cross-validation, uncertainty of classes |
+//! | [`update`] | draws of before for a posterior with more rows |
 //! | [`memory`] | the limit on the size of results, checked before they are allocated |
 //! | [`engine`] | tiles: a few rows at a time, for models and likelihoods of your own |
 //! | [`surrogate`] | cheap densities in the place of expensive ones |
@@ -217,6 +218,7 @@ pub mod targets;
 #[allow(clippy::disallowed_methods)]
 pub mod testing;
 mod threads;
+pub mod update;
 
 pub use error::Error;
 

@@ -17,8 +17,9 @@ pub(super) const SEARCH: f64 = 0.4;
 /// The iterations of warm-up among which the time decides, with as many draws, or the [`LEAST`].
 const WARMUPS: [usize; 5] = [1000, 500, 300, 200, 150];
 pub(super) const LEAST: (usize, usize) = (150, 100);
-/// The most draws, as a multiple of those after which chains are first judged.
-const MOST: usize = 8;
+/// How often the number of draws after which chains are first judged may be doubled within [`RUN`]. Where chains have nearly
+/// converged by then, it is doubled [once more](Recipe::within).
+const DOUBLINGS: u32 = 4;
 /// The time of an iteration of a run in those of a chain on a fold, whose shorter warm-up comes to shorter trajectories: the
 /// median of 36 runs on 20 tables was 1.30, and 35 of them were between 0.87 and 1.87.
 const SLOWER: f64 = 1.3;
@@ -220,13 +221,15 @@ impl Recipe {
         self.imputed.map_or(1, |table| table.of) as f64
     }
 
-    /// The numbers of iterations that there is time for in so many seconds, and those with the most draws, if they may be more.
+    /// The numbers of iterations that there is time for in so many seconds, and those with the most draws, if they may be
+    /// doubled.
     fn fitting(&self, pace: Pace, left: f64) -> (Sizes, Option<Sizes>) {
         let is_short = |sizes: &Sizes| self.seconds(pace, *sizes) <= RUN * left;
         let sizes = WARMUPS.into_iter().map(|iterations| self.sizes_of(iterations));
         let taken = sizes.clone().find(is_short).unwrap_or(self.sizes_of(LEAST.0));
-        let mut multiples = (2..=MOST).rev().map(|k| Sizes { draws: k * taken.draws, ..taken });
-        let most = multiples.find(|sizes| is_short(sizes) && self.draws.is_none());
+        let doubled = |k| Sizes { draws: taken.draws << k, ..taken };
+        let most = (1..=DOUBLINGS).map(doubled).take_while(is_short).last();
+        let most = most.filter(|_| self.draws.is_none());
         (taken, most)
     }
 
@@ -248,12 +251,16 @@ impl Recipe {
             taken.warmup,
             taken.draws,
         );
-        if let Some(most) = most {
-            said += &format!(
-                "; if they have not converged by then, at most {}, for up to {}",
-                duration(self.seconds(pace, most)),
-                count(most.draws, "draw")
-            );
+        if self.draws.is_none() {
+            let most = most.unwrap_or(taken);
+            let [by_then, more] = [most.draws, 2 * most.draws].map(|draws| count(draws, "draw"));
+            said += &match most.draws > taken.draws {
+                true => format!(
+                    "; if they have not converged by then, up to {}, for {by_then}, or {more} if these may be enough",
+                    duration(self.seconds(pace, most)),
+                ),
+                false => format!("; if they have nearly converged by then, up to {more}"),
+            };
         }
         if taken.warmup < warmup || taken.draws < draws {
             said += &format!(
@@ -271,7 +278,7 @@ impl Recipe {
         let end = start.checked_add(within.mul_f64(ALL));
         let left = end.map(|end| end.saturating_duration_since(now).div_f64(self.tables()));
         let deadline = left.and_then(|left| now.checked_add(left));
-        let most_draws = Some(most.map_or(taken.draws, |most| most.draws));
+        let most_draws = Some(2 * most.map_or(taken.draws, |most| most.draws));
         let mut sized = self.warmup(taken.warmup).draws(taken.draws);
         (sized.most_draws, sized.deadline) = (most_draws, deadline);
         sized

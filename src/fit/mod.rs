@@ -24,6 +24,7 @@
 //! # Ok::<(), bnn_mcmc::Error>(())
 //! ```
 
+mod calibrated;
 mod choices;
 mod conformal;
 mod ensemble;
@@ -40,6 +41,7 @@ mod saved;
 mod search;
 mod sensitivity;
 mod unflushed;
+mod update;
 mod words;
 
 use std::borrow::Cow;
@@ -56,6 +58,7 @@ pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::Recipe;
 pub use self::search::{Search, Trial, Tried};
 pub use self::sensitivity::PriorSensitivity;
+pub use self::update::UpdatedFit;
 use crate::Error;
 use crate::data::{
     Columns, Dataset, Features, Lines, Scaler, Schema, Split, StandIn, Standardise, Task,
@@ -155,10 +158,12 @@ impl Parts {
         }
         // A level may lie among the validation rows alone.
         let model_rows = imputed::without_marks(&recipe, &train, &origin)?;
+        // What is learnt beside the posterior is learnt from these rows, which come first.
+        let learnt_from = recipe.first_training_rows(&train, data)?;
         //~ powers-of-fit
         let scaling = Standardise::new().allow_constant().after(recipe.transform_of_features());
         //~ fitted-features
-        let mut features = scaling.fit_features(&model_rows)?;
+        let mut features = scaling.fit_features(&model_rows.first(learnt_from))?;
         for place in n_features..data.n_features() {
             features = features.without(place); //~ offset-scale
         }
@@ -167,7 +172,10 @@ impl Parts {
         let response = match train.response().real() {
             Some(_) if recipe.has_shares() => None,
             //~ fitted-response
-            Some(_) => Some(Standardise::new().after(recipe.transform).fit_response(&scaled)?),
+            Some(_) => {
+                let scaling = Standardise::new().after(recipe.transform);
+                Some(scaling.fit_response(&scaled.first(learnt_from))?)
+            }
             None => None,
         };
         if let Some(scaler) = &response {
@@ -176,7 +184,10 @@ impl Parts {
         let columns = origin.schema.as_ref().map(Schema::columns_of_features);
         let mut columns = columns.unwrap_or_else(|| scaled.feature_names().to_vec());
         columns.truncate(n_features);
-        let posterior = recipe.posterior(&scaled, &columns)?;
+        let mut posterior = recipe.posterior(&scaled.first(learnt_from), &columns)?;
+        if learnt_from < scaled.rows() {
+            posterior = posterior.given(&scaled)?;
+        }
         let data = data.clone();
         let own_train = validation.is_some().then_some(train);
         Ok(Self {

@@ -82,12 +82,17 @@ const MEMBER_WARMUP: usize = 100;
 pub(super) const MEMBER_PATH: f64 = 7.0;
 /// The most units of the last hidden layer whose weights are integrated out unless they are asked for.
 const MOST_UNITS: usize = 500;
-/// The most numbers that such draws may have: 512 MB, for which room is made before the run.
-const MOST_NUMBERS: usize = 1 << 26;
+/// The most numbers that such draws may have: 1 GB, for which room is made before the run.
+const MOST_NUMBERS: usize = 1 << 27;
 /// The most steps of a trajectory of [`Method::Mams`] in networks of two hidden layers or more.
 const DEEP_STEPS: u32 = 256;
+/// How many times as many draws may be wanted by chains that have nearly converged.
+const NEARLY: f64 = 4.0;
 /// The standard deviation of the weights that chains start from.
 pub(super) const START: f64 = 0.1;
+
+/// The posterior of a fit.
+pub(super) type FitPosterior = Posterior<Network, AnyLikelihood>;
 
 /// The numbers of chains, of iterations of warm-up and of draws of each.
 #[derive(Clone, Copy, Debug)]
@@ -183,7 +188,7 @@ pub struct Recipe {
     pub(super) method: Option<Method>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) target_accept: Option<f64>,
-    chains: Option<usize>,
+    pub(super) chains: Option<usize>,
     pub(super) warmup: Option<usize>,
     pub(super) draws: Option<usize>,
     /// The most draws, where their number is left to the [verdict](super::Fit::verdict): after `draws` of each chain, after
@@ -192,6 +197,10 @@ pub struct Recipe {
     pub(super) most_draws: Option<usize>,
     pub(super) seed: u64,
     pub(super) validation: f64,
+    /// The number of rows from which scalings and the like are learnt, the first ones of the table; the others came by an
+    /// [update](super::Fit::update).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) learnt_from: Option<usize>,
     /// The number of the completed table, where [values are imputed](super::Imputed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) imputed: Option<imputed::Table>,
@@ -246,6 +255,7 @@ impl Recipe {
             most_draws: None,
             seed: 0,
             validation: 0.0,
+            learnt_from: None,
             imputed: None,
             search: None,
             rows: None,
@@ -283,10 +293,11 @@ impl Recipe {
     /// the pace of the chosen model's chains on the folds (the median of 36 runs). Of 1,000, 500, 300, 200 and 150 iterations
     /// of warm-up the first is taken with which warm-up and as many draws, of 150 only 100, take two thirds of the time that is
     /// left or less, or the last. Then **chains run until they have converged**: if the [verdict](super::Fit::verdict) is another one they make twice as many
-    /// draws, four times, and at most eight times as many, as long as the forecast of all stays within two thirds of the time
-    /// and the draws of all chains have at most 2^26 numbers (512 MB). **Where the forecast was too low**, the run ends when nine tenths
-    /// of the time are over, with the draws that there are, at least 100 of each chain; warm-up is not cut short, and draws that were
-    /// asked for are all made.
+    /// draws, and again, at most 16 times as many, as long as the forecast of all stays within two thirds of the time. They double them once more
+    /// if four times as many seem to be enough by R-hat - 1, which shrinks with the number of draws, and by effective draws, which grow with it. The draws of all
+    /// chains, and what they predict of the training rows, have at most 2^27 numbers (1 GB). **The run ends when nine tenths
+    /// of the time are over**, with the draws that there are, at least 100 of each chain, and where R-hat and effective draws are good and another
+    /// thing is not; warm-up is not cut short, and draws that were asked for are all made.
     ///
     /// All this is written down with the fit, and those settings make the same draws on any machine; a run that goes on in
     /// its folder does not look at the clock again. A candidate that has not predicted all rows after two fifths of the time
@@ -775,21 +786,27 @@ impl Recipe {
         }
     }
 
-    /// Whether a run may end with these draws. If not, it says why.
-    fn have_converged(&self, parts: &Parts, draws: &Draws) -> bool {
+    /// Whether a run may end with these draws: the chains have converged, or more draws would not be enough. If they have not
+    /// converged, it says what becomes of it.
+    fn are_enough(&self, parts: &Parts, draws: &Draws) -> bool {
+        // The last doubling is for chains that have nearly converged.
+        let is_last = self.most_draws.is_some_and(|most| 2 * draws.n_draws() >= most);
         // A verdict that cannot be passed now is passed on the whole run.
         let Ok(verdict) = parts.judged(draws).and_then(|judged| judged.verdict()) else {
-            return false;
+            return is_last;
         };
-        if !verdict.is_converged() {
-            self.report(&format!(
-                "goes on     after {} of each chain R-hat is up to {:.3}, with {}",
-                count(draws.n_draws(), "draw"),
-                verdict.max_rhat(),
-                count(verdict.min_ess() as usize, "effective draw"),
-            ));
+        if verdict.is_converged() {
+            return true;
         }
-        verdict.is_converged()
+        let ends = is_in_vain(verdict.times_as_long(), is_last);
+        self.report(&format!(
+            "{:11} after {} of each chain R-hat is up to {:.3}, with {}",
+            if ends { "ends" } else { "goes on" },
+            count(draws.n_draws(), "draw"),
+            verdict.max_rhat(),
+            count(verdict.min_ess() as usize, "effective draw"),
+        ));
+        ends
     }
 
     /// Whether the number of draws is left to the run.
@@ -846,7 +863,7 @@ impl Recipe {
             let error = Error::argument("validation", self.validation, "from 0 to below 1");
             return Err(error.of(Setting::Validation));
         }
-        let rows = data.rows();
+        let rows = self.first_rows(data)?;
         let kept = (rows as f64 * self.validation).round() as usize;
         if kept == 0 || kept >= rows {
             let allowed =
@@ -854,13 +871,39 @@ impl Recipe {
             let error = Error::argument("validation", self.validation, allowed);
             return Err(error.of(Setting::Validation));
         }
-        let split = match self.task {
+        let first = data.first(rows);
+        let mut split = match self.task {
             //~ validation-classes
-            Task::Classification => data.stratified_rows(self.validation, self.seed)?,
+            Task::Classification => first.stratified_rows(self.validation, self.seed)?,
             //~ validation-rows
-            _ => data.split_rows(self.validation, self.seed)?,
+            _ => first.split_rows(self.validation, self.seed)?,
         };
+        split.train.extend(rows..data.rows()); //~ new-rows-are-learnt-from
         Ok(Some(split))
+    }
+
+    /// The number of training rows, of these rows, from which scalings and the like are learnt; they come first.
+    pub(super) fn first_training_rows(
+        &self,
+        train: &Dataset,
+        data: &Dataset,
+    ) -> Result<usize, Error> {
+        match self.rows {
+            Some(_) => Ok(train.rows()), // of a fold
+            None => Ok(train.rows() - (data.rows() - self.first_rows(data)?)), //~ learnt-from
+        }
+    }
+
+    /// The number of rows before those of updates.
+    pub(super) fn first_rows(&self, data: &Dataset) -> Result<usize, Error> {
+        match self.learnt_from {
+            None => Ok(data.rows()),
+            Some(rows) if (1..=data.rows()).contains(&rows) => Ok(rows),
+            Some(rows) => {
+                let allowed = format!("1 to {}, those of the table", data.rows());
+                Err(Error::argument("rows that scalings are learnt from", rows, allowed))
+            }
+        }
     }
 
     /// An error if the response, whose rows are of `origin`, cannot be transformed as is asked for.
@@ -1385,36 +1428,44 @@ impl Recipe {
         !self.layers().is_empty() || self.is_by_row() || !self.reader.groupings().is_empty()
     }
 
-    /// The most draws of each chain, of so many parameters: fewer where chains run until they have converged and more
+    /// The most draws of each chain, of so many numbers each: fewer where chains run until they have converged and more
     /// would take too much memory.
-    fn most_draws_of(&self, dim: usize) -> usize {
+    fn most_draws_of(&self, numbers: usize) -> usize {
         let Sizes { chains, draws, .. } = self.sizes();
-        let room = MOST_NUMBERS / chains.saturating_mul(dim).max(1);
+        let room = MOST_NUMBERS / chains.saturating_mul(numbers).max(1);
         self.most_draws.map_or(draws, |most| most.min(room).max(draws)) //~ room-for-draws
     }
 
     /// Runs the sampler; with a checkpoint, goes on from it.
-    pub(super) fn sample<'t>(
+    pub(super) fn sample(&self, parts: &Parts, checkpoint: Option<&Path>) -> Result<Draws, Error> {
+        self.sample_of(parts, &parts.posterior, checkpoint)
+    }
+
+    /// Runs the sampler on a posterior of the fit's model and priors.
+    pub(super) fn sample_of<'t>(
         &'t self,
         parts: &'t Parts,
+        posterior: &'t FitPosterior,
         checkpoint: Option<&Path>,
     ) -> Result<Draws, Error> {
         let columns = parts.train.response().width();
         match self.chosen_method(columns) {
-            Method::Nuts => self.sample_by(parts, self.nuts(), checkpoint),
-            Method::Mams => self.sample_by(parts, self.mams(), checkpoint),
-            Method::Ensemble => self.sample_ensemble(parts, checkpoint),
+            Method::Nuts => self.sample_by(parts, posterior, self.nuts(), checkpoint),
+            Method::Mams => self.sample_by(parts, posterior, self.mams(), checkpoint),
+            Method::Ensemble => self.sample_ensemble(parts, posterior, checkpoint),
             Method::Collapsed if !self.has_rest() => {
                 let error = Error::argument("hidden layers", 0, "1 or more to be integrated out");
                 Err(error.of(Setting::Hidden).advise([Advice::UseNuts]))
             }
-            Method::Collapsed => self.sample_by(parts, Collapsed::new(self.mams()), checkpoint),
+            Method::Collapsed => {
+                self.sample_by(parts, posterior, Collapsed::new(self.mams()), checkpoint)
+            }
             Method::Tempered if self.can_collapse(columns) => {
                 let rungs = PowerPosteriors::new(Collapsed::new(self.tempered()));
-                self.sample_by(parts, rungs, checkpoint)
+                self.sample_by(parts, posterior, rungs, checkpoint)
             }
             Method::Tempered => {
-                self.sample_by(parts, PowerPosteriors::new(self.tempered()), checkpoint)
+                self.sample_by(parts, posterior, PowerPosteriors::new(self.tempered()), checkpoint)
             }
         }
     }
@@ -1515,20 +1566,21 @@ impl Recipe {
     fn sample_ensemble<'t>(
         &'t self,
         parts: &'t Parts,
+        posterior: &'t FitPosterior,
         checkpoint: Option<&Path>,
     ) -> Result<Draws, Error> {
-        let (columns, posterior) = (parts.train.response().width(), &parts.posterior);
+        let columns = parts.train.response().width();
         let [mut held, zero] = self.held(posterior.layout());
         held.extend(zero.iter().cloned());
         let adam = Adam { steps: self.ascent().0, learning_rate: 0.01, ..Adam::default() };
         let (ascent, mams) = (Held { adam, held }, self.of_member());
         let draws = if self.can_collapse(columns) {
             let algorithm = Collapsed::new(mams);
-            self.sample_by(parts, Member { ascent, zero, algorithm }, checkpoint)?
+            self.sample_by(parts, posterior, Member { ascent, zero, algorithm }, checkpoint)?
         } else {
             let path_length = Some(MEMBER_PATH * (posterior.dim() as f64).sqrt()); //~ path-of-member
             let algorithm = Mams { path_length, ..mams };
-            self.sample_by(parts, Member { ascent, zero, algorithm }, checkpoint)?
+            self.sample_by(parts, posterior, Member { ascent, zero, algorithm }, checkpoint)?
         };
         let members = self.sizes().chains;
         let approximation = Some(Approximation::Ensemble { members });
@@ -1539,13 +1591,13 @@ impl Recipe {
     fn sample_by<'t, A>(
         &'t self,
         parts: &'t Parts,
+        posterior: &'t FitPosterior,
         algorithm: A,
         checkpoint: Option<&Path>,
     ) -> Result<Draws, Error>
     where
-        A: crate::sampler::Algorithm<&'t Posterior<Network, AnyLikelihood>> + Serialize,
+        A: crate::sampler::Algorithm<&'t FitPosterior> + Serialize,
     {
-        let posterior = &parts.posterior;
         // A network that is too large for memory is refused before anything of its size is made.
         check_layout(posterior.dim(), posterior.layout())?;
         let mut centre = vec![0.0; posterior.dim()];
@@ -1559,12 +1611,12 @@ impl Recipe {
         let Sizes { chains, warmup, draws } = self.sizes();
         //~ seed-of-fit
         let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed_of_draws());
-        let most = self.most_draws_of(posterior.dim());
+        let most = self.most_draws_of(posterior.dim().max(parts.train.rows()));
         let mut sampler = sampler.warmup(warmup).draws(most).init(start);
         let are_enough = Rc::new(Cell::new(false));
         let found = are_enough.clone();
         let judge = move |so_far: &Draws| {
-            found.set(self.have_converged(parts, so_far)); //~ judged-as-it-runs
+            found.set(self.are_enough(parts, so_far)); //~ judged-as-it-runs
             found.get()
         };
         if self.has_open_draws() {
@@ -1594,6 +1646,13 @@ impl Recipe {
         }
         Ok(made)
     }
+}
+
+/// Whether chains that have not converged should not make twice as many draws, if so many times as many seem to be wanted: at most once is not
+/// what they lack, and the last time must be worth it.
+fn is_in_vain(times: f64, is_last: bool) -> bool {
+    let is_near = times <= NEARLY; // not of NaN
+    times <= 1.0 || is_last && !is_near //~ nearly-converged
 }
 
 /// The sum of all values of rows, each as many times as the weight of its row says.
@@ -1659,13 +1718,35 @@ mod tests {
     }
 
     #[test]
+    fn draws_are_doubled_once_more_where_that_may_be_enough() {
+        for (times, is_last, ends) in [
+            (0.9, false, true), // what they lack is another thing
+            (1.5, false, false),
+            (40.0, false, false),
+            (f64::NAN, false, false),
+            (1.5, true, false),
+            (4.5, true, true),
+            (f64::NAN, true, true),
+        ] {
+            assert_eq!(is_in_vain(times, is_last), ends, "{times} {is_last}");
+        }
+
+        let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
+        let data = Dataset::regression(x.clone(), x.mapv(|x| (2.0 * x).sin())).unwrap();
+        let recipe = Fit::regression("y").hidden(&[8]).chains(2).warmup(10).draws(20);
+        let far = Recipe { most_draws: Some(80), ..recipe }.fit(&data).unwrap();
+        assert!(far.verdict().unwrap().times_as_long() > NEARLY);
+        assert_eq!(far.draws().n_draws(), 40);
+    }
+
+    #[test]
     fn draws_that_are_left_to_the_verdict_fit_into_memory() {
         let recipe = Fit::regression("y").chains(4).draws(1000);
         assert_eq!(recipe.most_draws_of(10), 1000);
         let recipe = Recipe { most_draws: Some(8000), ..recipe };
         assert_eq!(recipe.most_draws_of(10), 8000);
         assert_eq!(recipe.most_draws_of(0), 8000);
-        assert_eq!(recipe.most_draws_of(1 << 12), 1 << 12);
+        assert_eq!(recipe.most_draws_of(1 << 13), 1 << 12);
         // The draws that were asked for are not taken away; whether there is memory for them is the sampler's matter.
         assert_eq!(recipe.most_draws_of(1 << 20), 1000);
         assert_eq!(recipe.most_draws_of(usize::MAX), 1000);

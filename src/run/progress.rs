@@ -55,7 +55,8 @@ pub struct Progress {
     pub phase: Phase,
     /// Warm-up iterations or draws of each chain so far in this phase.
     pub done: usize,
-    /// Warm-up iterations or draws of each chain in this phase.
+    /// Warm-up iterations or draws of each chain in this phase, or those after which it is next asked
+    /// whether they are [enough](crate::sampler::Sampler::until).
     pub total: usize,
     /// The progress of each chain.
     pub chains: Vec<ChainProgress>,
@@ -113,7 +114,7 @@ impl Progress {
 /// [`Sampler::on_progress`](crate::sampler::Sampler::on_progress): one bar per phase.
 #[cfg(feature = "progress")]
 pub fn progress_bar() -> impl FnMut(&Progress) {
-    use indicatif::{ProgressBar, ProgressStyle};
+    use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
     let mut bar: Option<(Phase, ProgressBar)> = None;
     move |progress| {
         if bar.as_ref().is_none_or(|(phase, _)| *phase != progress.phase) {
@@ -125,16 +126,15 @@ pub fn progress_bar() -> impl FnMut(&Progress) {
                 Phase::Sampling => "sampling",
             };
             let new = ProgressBar::new(progress.total as u64).with_style(style).with_prefix(name);
+            let new = new.with_finish(ProgressFinish::Abandon); // when the next phase begins
             bar = Some((progress.phase, new));
         }
         if let Some((_, bar)) = &bar {
+            bar.set_length(progress.total as u64);
             bar.set_position(progress.done as u64);
             let failed = if progress.checkpoint_failed { ", checkpoint failed" } else { "" };
             let steps = step_sizes(&progress.chains).map_or(String::new(), |s| format!(", {s}"));
             bar.set_message(format!("{}{steps}{failed}", divergent(&progress.chains)));
-            if progress.done == progress.total {
-                bar.finish();
-            }
         }
     }
 }

@@ -137,7 +137,7 @@ impl Rounds {
                         report(&Progress {
                             phase,
                             done,
-                            total,
+                            total: stop,
                             chains: chains.iter().map(|chain| of_chain(&**chain, p)).collect(),
                             elapsed: self.began.elapsed(),
                             checkpoint_failed,

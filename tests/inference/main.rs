@@ -28,6 +28,7 @@ mod standing_still;
 mod symmetry;
 mod transforms;
 mod uncertainty;
+mod update;
 #[cfg(feature = "datasets")]
 mod verdict;
 mod verdict_causes;

@@ -5,10 +5,13 @@
 //! which sees most mistakes (Modrak and others 2023, <https://doi.org/10.1214/23-BA1404>), the log prior, means of three
 //! rows, and the parameters of the likelihood.
 
+use crate::refused;
 use bnn_mcmc::data::Response;
-use bnn_mcmc::fit::{AnyLikelihood, Fit, Network, Noise, Recipe};
+use bnn_mcmc::fit::{AnyLikelihood, Candidate, Fit, Method, Network, Noise, Recipe};
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::StopHandle;
 use bnn_mcmc::targets::{PowerTarget, Target};
+use bnn_mcmc::testing::Sbc;
 use ndarray::{Array1, Array2, Array3, s};
 
 const ROWS: usize = 30;
@@ -154,4 +157,63 @@ fn default_priors_are_calibrated() {
     // Responses by another dispersion than the prior's are noticed.
     let shifted = statistics(&counts(Noise::NegativeBinomial), "counts", 150, 2.0);
     assert!(shifted.iter().any(|found| *found > LIMIT), "{shifted:?}");
+}
+
+/// A table for [`Recipe::calibrate`], with a response of this kind.
+fn table(response: &str) -> Dataset {
+    let wave = Array1::from_shape_fn(ROWS, |i| (1.3 * i as f64).sin());
+    let data = match response {
+        "real" => Dataset::regression(x(), wave),
+        "counts" => Dataset::counts(x(), wave.mapv(|y| (3.0 + 3.0 * y).round())),
+        _ => Dataset::classification(x(), (0..ROWS).map(|i| i % 3).collect(), ["a", "b", "c"]),
+    };
+    data.unwrap()
+}
+
+#[test]
+fn a_recipe_calibrates_itself() {
+    let sbc = Sbc::new().simulations(30);
+    for (recipe, response) in [
+        (Fit::regression("y").hidden(&[3]), "real"),
+        (Fit::regression("y").model(Candidate::LinearTransformed), "real"),
+        (Fit::regression("y").model(Candidate::NetworkHeteroscedastic).hidden(&[3]), "real"),
+        (Fit::classification("y").model(Candidate::Network).hidden(&[3]), "classes"),
+        (Fit::counts("y").hidden(&[]).method(Method::Mams), "counts"),
+    ] {
+        let report = recipe.calibrate(&table(response), None, &sbc).unwrap();
+        assert!(report.passes(), "{recipe}\n{report}");
+        assert_eq!(report.names()[0], "log likelihood");
+    }
+}
+
+#[test]
+fn a_calibration_is_of_the_model_and_has_its_numbers() {
+    let recipe = Fit::regression("y").model(Candidate::Network).hidden(&[3]);
+    let report = |recipe: &Recipe, sbc: Sbc| recipe.calibrate(&table("real"), None, &sbc).unwrap();
+    let sbc = Sbc::new().simulations(20);
+    let short = report(&recipe.clone().chains(1).warmup(20).draws(99), sbc.clone());
+    assert!(!short.passes(), "{short}");
+    let names = short.names().join(" ");
+    for scale in ["log_relevance[0]", "log_output_variance", "log_squared_scale", "mean of row"] {
+        assert!(names.contains(scale), "{names}");
+    }
+    assert!(!names.contains("w0") && !names.contains("b0"), "{names}");
+    // Same seed, same ranks, for any number of threads.
+    let of = |threads| report(&recipe, sbc.clone().threads(threads).seed(7)).ranks().to_owned();
+    assert_eq!(of(1), of(3));
+}
+
+#[test]
+fn what_cannot_be_calibrated_is_refused() {
+    let sbc = Sbc::new().simulations(20);
+    let recipe = Fit::regression("y").hidden(&[3]);
+    let of = |recipe: Recipe, data: &Dataset| recipe.calibrate(data, None, &sbc);
+    refused!(of(recipe.clone().method(Method::Ensemble), &table("real")), Argument {});
+    let weighted = table("real").with_weights(vec![2.0; ROWS]).unwrap();
+    refused!(of(recipe.clone(), &weighted), Argument {});
+    refused!(of(recipe.clone().draws(40), &table("real")), Argument {});
+    assert!(of(recipe.clone(), &table("classes")).is_err());
+    let stop = StopHandle::new();
+    stop.stop();
+    assert!(of(recipe.stop_handle(&stop), &table("real")).unwrap_err().is_stopped());
 }

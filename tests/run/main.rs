@@ -32,6 +32,7 @@ mod fit_search;
 mod fit_survival;
 mod fit_tables;
 mod fit_transforms;
+mod fit_update;
 mod fit_weights;
 mod fixtures;
 mod interrupted;

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use bnn_mcmc::data::{ColumnDescription, ColumnType, Description, Finding};
-use bnn_mcmc::fit::Candidate;
+use bnn_mcmc::fit::{Candidate, Fit};
 use bnn_mcmc::message::Advice;
 use bnn_mcmc::sampler::StopHandle;
 use clap::Args;
 
-use crate::config::{Config, TableSettings};
+use crate::calibrate::CalibrateArgs;
+use crate::config::{Config, whole};
 use crate::output::{self, count, number, quoted};
 use crate::table::Table;
 use crate::{Ended, Failure, diagnose, task, words};
@@ -19,22 +20,25 @@ use crate::{Ended, Failure, diagnose, task, words};
 /// Exit code 1 if `fit` would refuse the table as these flags say it is.
 #[derive(Args)]
 pub struct CheckArgs {
-    /// The table: a CSV file, or one like it, as it is or packed by gzip; a Parquet or an Arrow (Feather) file
-    data: Option<PathBuf>,
     #[command(flatten)]
-    table: TableSettings,
-    /// Tell how long `fit` would take, by short chains of the models that it would compare: seconds for most tables. Its
-    /// model, chains and minutes are those of --config
-    #[arg(long)]
+    config: Config,
+    /// The number of chains [default: 4, of an ensemble 8]
+    #[arg(long, value_name = "N", help_heading = "Sampler", allow_hyphen_values = true, value_parser = whole::<usize>)]
+    chains: Option<usize>,
+    /// Tell how long `fit` would take, by short chains of the models that it would compare: seconds for most tables
+    #[arg(long, help_heading = "Check")]
     time: bool,
+    #[command(flatten)]
+    calibrate: CalibrateArgs,
     /// A file of settings. Flags come before it
-    #[arg(long = "config", value_name = "FILE")]
+    #[arg(long = "config", value_name = "FILE", help_heading = "Check")]
     file: Option<PathBuf>,
 }
 
 pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
-    let config = Config { data: args.data, table: args.table, ..Config::default() };
-    let mut config = config.over(args.file.as_deref())?;
+    let CheckArgs { config: mut flags, chains, time, calibrate, file } = args;
+    flags.sampler.chains = chains;
+    let mut config = flags.over(file.as_deref())?;
     let data = config.data()?.to_path_buf();
     let opened = config.open()?;
     let table = opened.describe(&config.reader()?)?;
@@ -85,9 +89,11 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
         output::print(&text)?;
         return Ok(Ended::Done);
     }
-    let as_it_is = tried(&mut config, &table, &opened, args.time);
+    let as_it_is = tried(&mut config, &table, &opened, time);
     match &as_it_is {
-        Ok(accepted) => text.push_str(&format!("\n{}{accepted}", output::good("`fit` accepts it"))),
+        Ok((_, accepted)) => {
+            text.push_str(&format!("\n{}{accepted}", output::good("`fit` accepts it")))
+        }
         Err(failure) => {
             text.push_str(&format!(
                 "\n{} {}\n",
@@ -95,8 +101,8 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
                 failure.message
             ));
             if !flags.is_empty() {
-                text.push_str(&match tried(&mut mended, &table, &opened, args.time) {
-                    Ok(accepted) => format!(
+                text.push_str(&match tried(&mut mended, &table, &opened, time) {
+                    Ok((_, accepted)) => format!(
                         "{}{accepted}",
                         output::good(&format!("`fit` accepts it with{flags}"))
                     ),
@@ -108,7 +114,8 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
         }
     }
     output::print(&text)?;
-    Ok(if as_it_is.is_ok() { Ended::Done } else { Ended::Refused })
+    let Ok((fit, _)) = as_it_is else { return Ok(Ended::Refused) };
+    calibrate.run(&config.recipe(&table)?, &fit, &config)
 }
 
 /// The flag that leaves these columns out: all at once, unless commas are in their names, too.
@@ -190,14 +197,14 @@ pub fn said(found: &[Finding]) -> String {
     found.iter().map(line).collect()
 }
 
-/// Tries whether `fit` would begin to sample: the run ends before its first step. The text that is
-/// returned ends the sentence that `fit` accepts the table; if it is timed, it says how long a fit would take.
+/// Tries whether `fit` would begin to sample: the run ends before its first step. With it a text is
+/// returned that ends the sentence that `fit` accepts the table; if it is timed, it says how long a fit would take.
 fn tried(
     config: &mut Config,
     table: &Description,
     opened: &Table,
     is_timed: bool,
-) -> Result<String, Failure> {
+) -> Result<(Fit, String), Failure> {
     let why = config.settle(table)?;
     let stop = StopHandle::new();
     stop.stop();
@@ -216,5 +223,5 @@ fn tried(
         time += if config.table.impute.is_some() { ", for each completed table\n" } else { "\n" };
     }
     let (model, columns) = (diagnose::model(&fit), diagnose::columns(&fit));
-    Ok(format!("{why}\n{chosen}{model}{time}\n{columns}"))
+    Ok((fit, format!("{why}\n{chosen}{model}{time}\n{columns}")))
 }

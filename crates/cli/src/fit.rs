@@ -265,7 +265,7 @@ fn in_words(recipe: &str) -> String {
 }
 
 /// The summary of a finished fit.
-fn ending(fit: &Fit, folder: &Path, strict: bool) -> Result<Ended, Failure> {
+pub fn ending(fit: &Fit, folder: &Path, strict: bool) -> Result<Ended, Failure> {
     let verdict = fit.verdict()?;
     let mut text = diagnose::about(fit);
     text.push_str(&format!("verdict   {}\n", words::sentence(&verdict)));

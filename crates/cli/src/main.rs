@@ -3,6 +3,7 @@
 //! words.
 
 mod array;
+mod calibrate;
 mod check;
 mod choice;
 mod compare;
@@ -19,6 +20,7 @@ mod report;
 mod signals;
 mod table;
 mod task;
+mod update;
 mod words;
 
 use std::process::ExitCode;
@@ -34,6 +36,7 @@ use clap_complete::Shell;
 ///     bnn-mcmc diagnose run                        whether the chains agree
 ///     bnn-mcmc report run                          the same and more with figures, run/report.html
 ///     bnn-mcmc predict run new.csv                 predictions of new rows, as CSV
+///     bnn-mcmc update run more.csv --out run2      learns from new rows, without a new fit
 ///     bnn-mcmc compare run1 run2                   which predicts better, by leave-one-out
 ///     bnn-mcmc export run --zarr run.zarr          the run for ArviZ
 #[derive(Parser)]
@@ -57,6 +60,7 @@ enum Command {
     Diagnose(diagnose::DiagnoseArgs),
     Report(report::ReportArgs),
     Predict(predict::PredictArgs),
+    Update(update::UpdateArgs),
     Compare(compare::CompareArgs),
     Export(export::ExportArgs),
     Check(Box<check::CheckArgs>),
@@ -113,6 +117,7 @@ fn main() -> ExitCode {
         Command::Diagnose(args) => diagnose::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Predict(args) => predict::run(&args),
+        Command::Update(args) => update::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Check(args) => check::run(*args),

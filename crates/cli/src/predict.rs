@@ -241,7 +241,7 @@ impl Regions {
 }
 
 /// An error about a row of the table, with its line.
-fn in_file(error: Error, path: &Path, lines: &Lines) -> Failure {
+pub fn in_file(error: Error, path: &Path, lines: &Lines) -> Failure {
     let error = match error {
         Error::Cell { row: Row::Number(n), column, problem, .. } => {
             let row = lines.place(n - 1).unwrap_or(Row::Number(n));
@@ -313,7 +313,7 @@ fn csv(
 
 /// The notes on the rows of a table: their number and what was done with them, the lines that were left out or lie outside the
 /// range of the training data, the columns that were not used.
-fn said(
+pub fn said(
     done: &str,
     fit: &Fit,
     x: ArrayView2<f64>,

@@ -1,6 +1,8 @@
 //! The response: the observations, one for each row.
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, Axis, concatenate};
+
+use crate::Error;
 
 /// The response of a [`Dataset`](super::Dataset): the observations, one for each row.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,6 +82,45 @@ impl Response {
         let mut sizes = vec![0; names.len()];
         index.iter().for_each(|&class| sizes[class] += 1);
         Some(sizes)
+    }
+
+    /// These observations, then `more` of the same kind.
+    pub(super) fn followed_by(&self, more: &Self) -> Result<Self, Error> {
+        let width = |found: usize, expected: usize| match found == expected {
+            true => Ok(()),
+            false => Err(Error::shape("columns of the response", found, expected)),
+        };
+        Ok(match (self, more) {
+            (Self::Real(y), Self::Real(z)) => {
+                width(z.ncols(), y.ncols())?;
+                Self::Real(concatenate![Axis(0), *y, *z])
+            }
+            (Self::Counts(y), Self::Counts(z)) => {
+                width(z.ncols(), y.ncols())?;
+                Self::Counts(concatenate![Axis(0), *y, *z])
+            }
+            (Self::Classes { index, names }, Self::Classes { index: more, names: other }) => {
+                if names != other {
+                    return Err(Error::shape(
+                        "names of the classes",
+                        other.join(", "),
+                        names.join(", "),
+                    ));
+                }
+                Self::Classes { index: [&index[..], more].concat(), names: names.clone() }
+            }
+            (
+                Self::Censored { lower, upper },
+                Self::Censored { lower: more_lower, upper: more_upper },
+            ) => Self::Censored {
+                lower: concatenate![Axis(0), *lower, *more_lower],
+                upper: concatenate![Axis(0), *upper, *more_upper],
+            },
+            _ => {
+                let kind = "of the kind of the others: numbers, classes, counts or times";
+                return Err(Error::argument("response of the rows", "of another kind", kind));
+            }
+        })
     }
 
     /// A response of the same kind for `rows` rows of which nothing is known: 1/2, which is a share and a

@@ -1,8 +1,9 @@
 //! Some of the rows, features or classes of a data set, in any order.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use ndarray::Axis;
+use ndarray::{ArrayView1, Axis, concatenate};
 
 use super::{Dataset, Response, check_names, check_total};
 use crate::Error;
@@ -70,6 +71,48 @@ impl Dataset {
             response_names: self.response_names.clone(),
             weights: self.weights.as_ref().map(|w| w.select(Axis(0), rows)),
         }
+    }
+
+    /// The first `n` rows, at least 1 and at most all.
+    pub(crate) fn first(&self, n: usize) -> Cow<'_, Self> {
+        match n < self.rows() {
+            true => Cow::Owned(self.rows_of(&(0..n).collect::<Vec<usize>>())),
+            false => Cow::Borrowed(self),
+        }
+    }
+
+    /// These rows, then `more` of them.
+    ///
+    /// # Errors
+    /// Other names of features, responses or classes, another kind of response, weights in one of them alone, weights whose sum is too
+    /// large.
+    pub fn with_rows(&self, more: &Self) -> Result<Self, Error> {
+        let names = |all: &[String]| all.join(", ");
+        for (what, found, expected) in [
+            ("names of the features", &more.feature_names, &self.feature_names),
+            ("names of the responses", &more.response_names, &self.response_names),
+        ] {
+            if found != expected {
+                return Err(Error::shape(what, names(found), names(expected)));
+            }
+        }
+        let has = |data: &Self| if data.weights.is_some() { "some" } else { "none" };
+        if has(more) != has(self) {
+            return Err(Error::shape("weights of rows", has(more), has(self)));
+        }
+        let response = self.response.followed_by(&more.response)?;
+        let both = |a: ArrayView1<f64>, b: ArrayView1<f64>| concatenate![Axis(0), a, b];
+        let weights = self.weights().zip(more.weights()).map(|(a, b)| both(a, b));
+        if let Some(w) = &weights {
+            check_total(w.sum())?;
+        }
+        Ok(Self {
+            x: concatenate![Axis(0), self.x, more.x],
+            response,
+            feature_names: self.feature_names.clone(),
+            response_names: self.response_names.clone(),
+            weights,
+        })
     }
 
     /// The rows of some classes, which are numbered anew in the given order. The rows keep theirs.

@@ -164,6 +164,14 @@ impl Verdict {
         let each = self.groups.iter().flat_map(|group| [group.min_ess_bulk, group.min_ess_tail]);
         each.fold(f64::NAN, f64::min)
     }
+
+    /// How many times as long the run would have to be, if effective draws grow with its length and R-hat - 1 shrinks with
+    /// it, as they do once all chains sample all of the distribution; at most 1 if its length is not what it lacks.
+    pub(crate) fn times_as_long(&self) -> f64 {
+        let of_rhat = (self.max_rhat() - 1.0) / (self.rhat_limit - 1.0);
+        let wanted = super::limits::ESS_PER_CHAIN * self.chains as f64;
+        of_rhat.max(wanted / self.min_ess()) //~ times-as-long
+    }
 }
 
 /// The worst diagnostics of one group of quantities that a [`Verdict`] is passed on, such as all
@@ -333,4 +341,28 @@ pub enum Outcome {
         /// The number of draws of the shortest group.
         draws: usize,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diagnostics::Judge;
+
+    /// Chains that differ by one standard deviation, and independent draws.
+    #[test]
+    fn a_run_is_to_be_longer_by_what_it_lacks_most() {
+        let of = |draws: usize, shift: f64| {
+            let mut rng = crate::rng::ChainRng::new(1, 0);
+            let of_chain = |(chain, _): (usize, usize)| rng.normal() + shift * chain as f64;
+            let values = ndarray::Array2::from_shape_fn((2, draws), of_chain);
+            Judge::new().quantity("x", values.view()).judge().unwrap()
+        };
+        let short = of(40, 0.0);
+        assert_eq!(short.times_as_long(), 200.0 / short.min_ess());
+        assert!((1.5..10.0).contains(&short.times_as_long()), "{}", short.times_as_long());
+        let long = of(2000, 0.0);
+        assert!(long.times_as_long() < 1.0, "{}", long.times_as_long());
+        let apart = of(2000, 1.0);
+        assert_eq!(apart.times_as_long(), (apart.max_rhat() - 1.0) / (1.01 - 1.0));
+        assert!(apart.times_as_long() > 5.0, "{}", apart.times_as_long());
+    }
 }

@@ -132,6 +132,11 @@ impl Sbc {
         Self { rows: Some(rows), ..self }
     }
 
+    /// With this number of rows, if none was given.
+    pub(crate) fn or_rows(self, rows: usize) -> Self {
+        Self { rows: self.rows.or(Some(rows)), ..self }
+    }
+
     /// The chance that a right sampler fails, all quantities together, 0.0001 to 0.5.
     pub fn alpha(self, alpha: f64) -> Self {
         Self { alpha, ..self }

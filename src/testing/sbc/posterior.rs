@@ -6,6 +6,7 @@ use super::{Sbc, SbcReport, Simulated};
 use crate::Error;
 use crate::data::Dataset;
 use crate::draws::Draws;
+use crate::layout::Block;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::posterior::Posterior;
@@ -13,6 +14,8 @@ use crate::testing::simulated_response;
 
 /// Rows whose mean response is a quantity.
 const ROWS: usize = 4;
+/// Parameters of one block that are quantities.
+const OF_BLOCK: usize = 8;
 
 impl Sbc {
     /// Simulates from the prior and the likelihood of `posterior`, and ranks the true values among the draws that `sample` makes given
@@ -20,8 +23,8 @@ impl Sbc {
     ///
     /// The features are those of `data`, whose response says of what kind the simulated one is, and of how many trials counts are. **Few rows
     /// show more** of a wrong prior or Jacobian, which hardly changes the posterior where the data say much. By default there are half as many rows
-    /// as the posterior has parameters, evenly spaced, so that the prior decides in some direction; faults of a likelihood may need more ([`rows`](Self::rows)). Survival times are simulated without censoring. Quantities are the log likelihood, all parameters
-    /// but a network's weights (of a linear model these, too), and the mean response of up to four rows, in its first column.
+    /// as the posterior has parameters, evenly spaced, so that the prior decides in some direction; faults of a likelihood may need more ([`rows`](Self::rows)). Survival times are simulated without censoring. Quantities are the log likelihood, parameters, and the mean response of up to four rows, in its first column. The parameters
+    /// are up to eight of each block, evenly spaced; of a network with hidden units, which can be exchanged, not its weights, but their scales (blocks with names such as `log_relevance`).
     ///
     /// # Errors
     /// A prior that cannot be drawn from, simulated responses that the likelihood refuses (a prior so wide that they overflow), draws of
@@ -44,14 +47,18 @@ impl Sbc {
                 return Err(Error::argument("rows", n, format!("1 to {}", data.rows())));
             }
         };
-        let rows: Vec<usize> = (0..n).map(|i| (2 * i + 1) * data.rows() / (2 * n)).collect();
+        let rows = evenly(data.rows(), n);
         let design = data.select(&rows)?;
-        let shown: Vec<usize> =
-            (0..n.min(ROWS)).map(|i| (2 * i + 1) * n / (2 * n.min(ROWS))).collect();
-        // Hidden units can be exchanged, so that their weights have no ranks.
+        let shown = evenly(n, ROWS);
         let weights = posterior.model().layout();
         let is_linear = weights.blocks().iter().all(|b| ["w", "b"].contains(&&b.name[..]));
-        let weights = weights.dim();
+        // Hidden units can be exchanged, so that their weights have no ranks.
+        let is_ranked =
+            |b: &&Block| is_linear || b.range.start >= weights.dim() || b.name.starts_with("log_");
+        let ranked: Vec<usize> = (posterior.layout().blocks().iter().filter(is_ranked))
+            .flat_map(|b| evenly(b.range.len(), OF_BLOCK).into_iter().map(|i| b.range.start + i))
+            .collect();
+        let names = posterior.layout().parameter_names();
         self.run(|rng| {
             let mut truth = vec![0.0; dim];
             posterior.draw_prior(&mut rng.child(0), &mut truth)?;
@@ -69,10 +76,8 @@ impl Sbc {
             }
 
             let mut all = Simulated::new(&given, &truth, &draws)?;
-            for (name, i) in posterior.layout().parameter_names().into_iter().zip(0..) {
-                if i >= weights || is_linear {
-                    all = all.with(&name, truth[i], draws.parameter(&name)?);
-                }
+            for &i in &ranked {
+                all = all.with(&names[i], truth[i], draws.parameter(&names[i])?);
             }
             let few = simulated.select(&shown)?;
             let (ours, at_truth) = (
@@ -86,4 +91,10 @@ impl Sbc {
             Ok(all)
         })
     }
+}
+
+/// At most `k` of `0..n`, evenly spaced.
+fn evenly(n: usize, k: usize) -> Vec<usize> {
+    let k = k.min(n);
+    (0..k).map(|i| (2 * i + 1) * n / (2 * k)).collect()
 }

@@ -86,6 +86,71 @@ fn from_a_table_to_predictions_and_a_comparison() {
 }
 
 #[test]
+fn a_model_is_tested_by_simulation() {
+    let place = Place::new();
+    let of = |settings: &str| format!("check iris.csv --target species --chains 1 {settings}");
+    let command =
+        of("--hidden 0 --warmup 150 --draws 150 --calibrate=20 --ranks r.jsonl --figure r.svg");
+    let found = place.run(&command).well();
+    let calibration = &found[found.find("calibration by simulation").unwrap()..];
+    assert!(calibration.starts_with(
+        "calibration by simulation: calibrated; 20 simulations, ranks among 99 draws\n"
+    ));
+    assert!(calibration.contains("with a probability of 0.99 this finds a posterior that is "));
+    let figure = fs::read_to_string(place.path("r.svg")).unwrap();
+    assert!(figure.starts_with("<svg") && figure.contains("log likelihood, p = "));
+    // From its file it goes on, with more simulations, too.
+    let before = place.size("r.jsonl");
+    assert_eq!(place.run(&command).well(), found);
+    assert_eq!(place.size("r.jsonl"), before);
+    place.run(&command.replace("=20", "=25")).well();
+    assert!(place.size("r.jsonl") > before);
+
+    let short = place.run(&of("--hidden 8 --warmup 3 --draws 99 --calibrate=20"));
+    assert_eq!(short.code, Some(3), "{short:?}");
+    assert!(short.out.contains("NOT TESTED, chains are too short"), "{short:?}");
+    said!(place.run(&of("--hidden 0 --ranks r.jsonl")).error(2));
+    let ensemble =
+        place.run(&of("--chains 2 --method ensemble --calibrate").replace("--chains 1 ", ""));
+    assert_eq!(ensemble.code, Some(1), "{ensemble:?}");
+    said!(&ensemble.err[ensemble.err.find("error:").unwrap()..]);
+}
+
+#[test]
+fn new_rows_are_learnt_without_a_new_fit() {
+    let place = Place::new();
+    let iris = fs::read_to_string(place.path("iris.csv")).unwrap();
+    let mut lines = iris.lines();
+    let header = lines.next().unwrap();
+    let (new, old): (Vec<_>, Vec<_>) = lines.enumerate().partition(|(i, _)| i % 10 == 0);
+    let table = |rows: &[(usize, &str)]| {
+        let rows: String = rows.iter().map(|(_, line)| format!("{line}\n")).collect();
+        format!("{header}\n{rows}")
+    };
+    place.write("old.csv", &table(&old));
+    place.write("new.csv", &table(&new));
+    let drifted = table(&new).replace("setosa", "virginica");
+    place.write("drifted.csv", &drifted);
+    place.run(&format!("fit old.csv --target species --out r {SMALL}")).well();
+
+    let updated = place.run("update r new.csv --out r2");
+    assert!(updated.err.contains("15 rows learnt from"), "{updated:?}");
+    assert!(updated.err.contains("; they are like what was predicted (p = "), "{updated:?}");
+    let out = updated.well();
+    assert!(has_line(&out, "verdict ") && has_line(&out, "saved in  r2"), "{out}");
+    assert!(has_line(&out, "data      `species` (3 classes) by 4 features; 150 rows"), "{out}");
+    let scores = place.run("predict r2 new.csv --scores");
+    assert!(scores.err.contains("log predictive density"), "{scores:?}");
+    let other = place.run("update r drifted.csv --out r3");
+    assert!(other.err.contains("they have drifted"), "{other:?}");
+
+    said!(place.run("update r new.csv --out r2").error(1));
+    said!(place.run("update r iris.csv").error(2));
+    place.write("two.csv", "sepal_length,species\n5.1,setosa\n");
+    said!(place.run("update r two.csv --out r4").error(1));
+}
+
+#[test]
 fn draws_of_other_programs_are_judged() {
     let place = Place::new();
     let mut text = String::from("chain,draw,mu,sigma\n");

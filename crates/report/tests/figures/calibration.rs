@@ -2,6 +2,7 @@
 
 use bnn_mcmc::predict::{Loo, Pit, Reliability, ReliabilityBin};
 use bnn_mcmc::rng::ChainRng;
+use bnn_mcmc::testing::{Sbc, Simulated};
 use bnn_mcmc_report::figure::{Figure, Mark, Place};
 use bnn_mcmc_report::figures::calibration;
 use bnn_mcmc_report::figures::predictive::Method;
@@ -253,5 +254,36 @@ fn coverage_of_rows_left_out_is_that_of_numpy() {
         check(&figure);
         let missing = values.iter().filter(|u| u.is_nan()).count();
         assert_eq!(figure.caption.contains(&format!("left out: {missing}.")), missing > 0);
+    }
+}
+
+/// Ranks are counted by hand, and a line leaves the band where the report says that ranks are not uniform.
+#[test]
+fn ranks_of_simulations_are_beside_their_band() {
+    let of = |power: f64| {
+        let simulate = |mut rng: ChainRng| {
+            let draws = Array2::from_shape_simple_fn((1, 19), || rng.uniform());
+            Ok(Simulated::of("x", rng.uniform().powf(power), draws.view()))
+        };
+        Sbc::new().simulations(200).draws(19).alpha(0.05).run(simulate).unwrap()
+    };
+    for (power, inside) in [(1.0, true), (2.0, false)] {
+        let report = of(power);
+        let figure = calibration::ranks(&report);
+        check(&figure);
+        let [panel] = &figure.panels[..] else { panic!("not one panel") };
+        let [Mark::Band { x, low, high, .. }, _, Mark::Line { points, .. }] = &panel.marks[..]
+        else {
+            panic!("no band and line")
+        };
+        assert_eq!((x.len(), points.len()), (21, 21));
+        for (k, [at, difference]) in points.iter().enumerate() {
+            let below = report.ranks().iter().filter(|rank| (**rank as usize) < k).count();
+            let share = k as f64 / 20.0;
+            assert!((at - share).abs() < 1e-12 && (x[k] - share).abs() < 1e-12);
+            assert!((difference - (below as f64 / 200.0 - share)).abs() < 1e-12, "{k}");
+        }
+        let is_inside = (0..21).all(|k| (low[k] - 1e-12..=high[k] + 1e-12).contains(&points[k][1]));
+        assert_eq!((is_inside, report.passes()), (inside, inside));
     }
 }

@@ -4,11 +4,13 @@ mod band;
 mod coverage;
 mod pareto_k;
 mod pit;
+mod ranks;
 mod reliability;
 
 pub use coverage::{coverage, coverage_of_pit};
 pub use pareto_k::pareto_k;
 pub use pit::{loo_pit, pit};
+pub use ranks::ranks;
 pub use reliability::reliability;
 
 use bnn_mcmc::predict::Pit;

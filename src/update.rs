@@ -1,0 +1,409 @@
+//! Rows that come after a run: draws of the posterior given all rows, from draws of the posterior given the first ones.
+//!
+//! With q_1, .., q_S drawn from p(q | D) and new rows N, which are independent of D given q,
+//!
+//! ```text
+//! p(q | D, N)  is proportional to  p(q | D) p(N | q),        w_s = p(N | q_s)
+//! ```
+//!
+//! Where the weights w_s are fit for use, which their Pareto k tells ([PSIS](crate::predict::Loo)), the draws are resampled by them, and
+//! **no gradient is computed**. Else the rows come in by degrees, b = 0 < b_1 < .. < b_T = 1: sequential Monte Carlo on
+//!
+//! ```text
+//! p_b(q)  is proportional to  p(q | D) p(N | q)^b
+//! ```
+//!
+//! At each b the particles are resampled by p(N | q)^(b - b'), with b' the power before, and moved by a transition that leaves p_b
+//! unchanged: b is the largest power for which the effective number of the weights is half of the particles. The transition is tuned once, in a short
+//! warm-up for b = 1. The particles after each of the last moves are the draws. Each chain is a set of particles of its own, so that chains still tell whether they agree: the
+//! update corrects for the new rows, and not for draws that were not of the posterior before.
+//!
+//! Sources: N. Chopin, Biometrika 89, 2002, doi:10.1093/biomet/89.3.539; P. Del Moral, A. Doucet and A. Jasra, J. R. Statist. Soc. B 68, 2006,
+//! doi:10.1111/j.1467-9868.2006.00553.x; all moves as draws, H. D. Dau and N. Chopin, J. R. Statist. Soc. B 84, 2022,
+//! doi:10.1111/rssb.12475; Pareto smoothing, A. Vehtari and others, JMLR 25, 2024, arXiv:1507.02646.
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use crate::data::Dataset;
+use crate::diagnostics::Psis;
+use crate::draws::{Draws, RunInfo, STATS};
+use crate::kernel::{Algorithm, Kernel, WarmupProgress};
+use crate::likelihood::Likelihood;
+use crate::model::Model;
+use crate::posterior::Posterior;
+use crate::rng::ChainRng;
+use crate::targets::{Point, Target};
+use crate::{Error, cbor};
+
+/// The largest Pareto k of weights that are used.
+pub const K_LIMIT: f64 = 0.7;
+/// The least share of draws that weights alone keep, and of particles at each power.
+const KEPT: f64 = 0.25;
+const KEPT_AT_POWER: f64 = 0.5;
+/// The fewest draws of a chain.
+const FEWEST: usize = 40;
+/// The iterations in which a transition is tuned.
+const TUNED: usize = 100;
+/// The most powers.
+const MOST_POWERS: usize = 50;
+/// The stream of a seed that is for updates.
+const STREAM: u64 = u64::from_le_bytes(*b"new rows");
+
+/// An update by new rows, whose moves, if any are needed, `algorithm` makes (the module's documentation has the method).
+///
+/// ```
+/// use bnn_mcmc::prelude::*;
+/// use bnn_mcmc::update::Update;
+/// # let x = ndarray::Array2::from_shape_fn((44, 1), |(i, _)| (i * 7 % 44) as f64 / 22.0 - 1.0);
+/// # let all = Dataset::regression(x.clone(), x.mapv(|x| 0.5 * x + 0.1 * (9.0 * x).sin()))?;
+/// let (first, rows) = (all.select(&(0..40).collect::<Vec<_>>())?, all.select(&[40, 41, 42, 43])?);
+/// let priors = Priors::all(Normal::new(0.0, 1.0)?)
+///     .with("log_noise_variance", LogInverseGamma::new(3.0, 1.0)?);
+/// let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::sampled(), &first, priors)?;
+/// let draws = Sampler::new(&posterior, Nuts::default()).run()?;
+///
+/// let updated = Update::new(Nuts::default()).run(&posterior, &first, &draws, &rows)?;
+/// assert_eq!(updated.posterior.n_obs(), 44);
+/// println!("k = {:.2}, {} gradients", updated.pareto_k, updated.gradient_evals);
+/// # Ok::<(), bnn_mcmc::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Update<A> {
+    algorithm: A,
+    particles: Option<usize>,
+    moves: usize,
+    seed: u64,
+}
+
+/// What an [`Update`] has made.
+#[derive(Clone, Debug)]
+pub struct Updated<M, L> {
+    /// The posterior given all rows: those of before, then the new ones.
+    pub posterior: Posterior<M, L>,
+    /// Draws of it: as many as before of weights alone, else [moves](Update::moves) of each particle.
+    pub draws: Draws,
+    /// The Pareto k of the weights for all new rows at once, of the chain with the largest: above 0.7 the new rows have moved the
+    /// posterior so far that its old draws say little of it.
+    pub pareto_k: f64,
+    /// b_1, .., b_T; of weights alone 1.
+    pub powers: Vec<f64>,
+    /// The gradients of tuning and moves, of all chains.
+    pub gradient_evals: u64,
+}
+
+impl<A> Update<A> {
+    /// A tenth as many particles as each chain has draws, at least 25, two moves of each at the end, seed 0.
+    pub fn new(algorithm: A) -> Self {
+        Self { algorithm, particles: None, moves: 2, seed: 0 }
+    }
+
+    /// The number of particles of each chain, at least 25, where weights alone do not do.
+    pub fn particles(self, particles: usize) -> Self {
+        Self { particles: Some(particles), ..self }
+    }
+
+    /// The moves of each particle at b = 1, at least 1; there is one at each smaller power.
+    pub fn moves(self, moves: usize) -> Self {
+        Self { moves, ..self }
+    }
+
+    /// The seed. Each chain has a random stream of its own: draws do not depend on threads.
+    pub fn seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// Updates `draws`, which are of `posterior` given `data`, by `rows`.
+    ///
+    /// # Errors
+    /// Fewer than 40 draws of a chain, or draws of an approximation; draws of another posterior; settings out of range; rows with other columns, or with a response
+    /// that the likelihood refuses; rows that are hardly possible under all draws.
+    pub fn run<M, L>(
+        &self,
+        posterior: &Posterior<M, L>,
+        data: &Dataset,
+        draws: &Draws,
+        rows: &Dataset,
+    ) -> Result<Updated<M, L>, Error>
+    where
+        M: Model + Clone,
+        L: Likelihood + Clone,
+        A: for<'t> Algorithm<&'t Posterior<M, L>>,
+    {
+        let began = Instant::now();
+        draws.check_layout("parameters of the draws", posterior.layout())?;
+        if draws.info().approximation.is_some() {
+            let allowed = "draws of the posterior: weights correct for new rows alone";
+            return Err(Error::argument("draws", "of an approximation", allowed));
+        }
+        if draws.n_draws() < FEWEST {
+            let allowed = format!("at least {FEWEST} to be weighted");
+            return Err(Error::argument("draws of each chain", draws.n_draws(), allowed));
+        }
+        let particles = self.particles.unwrap_or((draws.n_draws() / 10).max(25));
+        for (name, value, least) in [("particles", particles, 25), ("moves", self.moves, 1)] {
+            if value < least {
+                return Err(Error::argument(name, value, format!("at least {least}")));
+            }
+        }
+        let all = data.with_rows(rows)?;
+        let (target, new) = (posterior.given(&all)?, posterior.given(rows)?);
+        let numbers = draws.chain_numbers();
+        let mut chains: Vec<Chain> = (draws.values().outer_iter().zip(numbers))
+            .map(|(values, number)| Chain {
+                particles: values.rows().into_iter().map(|q| q.to_vec()).collect(),
+                log_lik: Vec::new(),
+                rng: ChainRng::new(self.seed, number as u64).child(STREAM),
+                kernel: Vec::new(),
+                drawn: Vec::new(),
+                gradients: 0,
+            })
+            .collect();
+        weigh(&mut chains, &new)?;
+        let pareto_k = chains.iter().map(|chain| chain.weights(1.0).k).fold(f64::NAN, f64::max);
+
+        let mut powers = Vec::new();
+        if chains.iter().all(|chain| chain.weights(1.0).are_enough()) {
+            powers.push(1.0);
+            let n = draws.n_draws();
+            chains.par_iter_mut().for_each(|chain| {
+                chain.resample(1.0, n);
+                let mut ws = target.workspace();
+                chain.drawn = (chain.particles.iter())
+                    .map(|q| Drawn { q: q.clone(), stats: stats(&target, q, &mut ws) })
+                    .collect();
+            });
+        }
+        if powers.is_empty() {
+            let tuned: Result<Vec<()>, Error> =
+                chains.par_iter_mut().map(|chain| chain.tune(&self.algorithm, &target)).collect();
+            tuned?;
+        }
+        while powers.last() != Some(&1.0) {
+            let before = powers.last().copied().unwrap_or(0.0);
+            let power = next_power(&chains, before);
+            if powers.len() == MOST_POWERS {
+                let found =
+                    format!("rows that need more than {MOST_POWERS} powers of their likelihood");
+                return Err(Error::argument(
+                    "new rows",
+                    found,
+                    "rows like those of before: fit all of them",
+                ));
+            }
+            powers.push(power);
+            let moves = if power == 1.0 { self.moves } else { 1 };
+            let bridge = posterior.given(&at_power(&all, data.rows(), power)?)?;
+            let moved: Result<Vec<()>, Error> = (chains.par_iter_mut())
+                .map(|chain| {
+                    chain.resample(power - before, particles);
+                    chain.walk(&self.algorithm, &bridge, moves)
+                })
+                .collect();
+            moved?;
+            weigh(&mut chains, &new)?;
+        }
+        let gradient_evals = chains.iter().map(|chain| chain.gradients).sum();
+        let rows = chains.into_iter().map(|chain| {
+            let (values, stats): (Vec<Vec<f64>>, Vec<[f64; STATS.len()]>) =
+                chain.drawn.into_iter().map(|drawn| (drawn.q, drawn.stats)).unzip();
+            (values.concat(), stats.concat())
+        });
+        let info = RunInfo {
+            target: target.info(),
+            warmup_seconds: 0.0,
+            sampling_seconds: began.elapsed().as_secs_f64(),
+            stopped_early: false,
+            panic: None,
+            checkpoint_error: None,
+            recorder_error: None,
+            climbed: Vec::new(),
+            warmup_divergences: Vec::new(),
+            warmup_gradient_evals: Vec::new(),
+            divergences: Vec::new(),
+            ..draws.info().clone()
+        };
+        let names = STATS.map(String::from).to_vec();
+        let draws = Draws::from_chains(posterior.layout().clone(), names, rows.collect(), info);
+        Ok(Updated { posterior: target, draws, pareto_k, powers, gradient_evals })
+    }
+}
+
+/// The rows from `first` on count `power` times as much as they do.
+fn at_power(all: &Dataset, first: usize, power: f64) -> Result<Dataset, Error> {
+    if power == 1.0 {
+        return Ok(all.clone());
+    }
+    let weight = |row: usize| {
+        let own = all.weights().map_or(1.0, |w| w[row]);
+        if row < first { own } else { power * own } //~ power-of-new-rows
+    };
+    all.clone().with_weights((0..all.rows()).map(weight).collect::<Vec<f64>>())
+}
+
+/// The particles of one chain.
+struct Chain {
+    particles: Vec<Vec<f64>>,
+    /// log p(N | q) of each.
+    log_lik: Vec<f64>,
+    rng: ChainRng,
+    /// The state of the tuned transition, as in a checkpoint.
+    kernel: Vec<u8>,
+    /// The draws at the latest power.
+    drawn: Vec<Drawn>,
+    gradients: u64,
+}
+
+struct Drawn {
+    q: Vec<f64>,
+    stats: [f64; STATS.len()],
+}
+
+/// Smoothed weights of one chain's particles.
+struct Weights {
+    w: Vec<f64>,
+    k: f64,
+}
+
+impl Weights {
+    /// Whether they can be used in the place of moves.
+    fn are_enough(&self) -> bool {
+        // Where all weights of the tail are equal there is no k, and no need for one.
+        let is_smooth = self.k.is_nan() || self.k <= K_LIMIT; //~ update-k
+        is_smooth && self.kept() >= KEPT
+    }
+
+    /// Their effective number, as a share.
+    fn kept(&self) -> f64 {
+        let (sum, squares) = self.w.iter().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w));
+        sum * sum / squares / self.w.len() as f64
+    }
+}
+
+/// log p(N | q) of all particles.
+fn weigh<M: Model, L: Likelihood>(
+    chains: &mut [Chain],
+    new: &Posterior<M, L>,
+) -> Result<(), Error> {
+    chains.par_iter_mut().for_each(|chain| {
+        let mut ws = new.workspace();
+        chain.log_lik.clear();
+        let of = |q: &Vec<f64>| new.log_density(q, &mut ws).likelihood;
+        chain.log_lik.extend(chain.particles.iter().map(of));
+    });
+    let each = chains.iter().flat_map(|chain| &chain.log_lik);
+    match each.copied().find(|l| !l.is_finite()) {
+        None => Ok(()),
+        Some(l) => {
+            let allowed = "finite under every draw: the model cannot explain these rows";
+            Err(Error::argument("log likelihood of the new rows", l, allowed))
+        }
+    }
+}
+
+/// The largest power after `before`, and at most 1, at which all chains' weights keep half of the particles.
+fn next_power(chains: &[Chain], before: f64) -> f64 {
+    let is_short = |power: f64| {
+        chains.iter().all(|chain| chain.weights(power - before).kept() >= KEPT_AT_POWER)
+    };
+    if is_short(1.0) {
+        return 1.0;
+    }
+    let (mut low, mut high) = (before, 1.0);
+    for _ in 0..20 {
+        let middle = 0.5 * (low + high);
+        if is_short(middle) { low = middle } else { high = middle }
+    }
+    if low > before { low } else { high }
+}
+
+impl Chain {
+    /// The weights p(N | q)^power.
+    fn weights(&self, power: f64) -> Weights {
+        let mut psis = Psis::default();
+        let negative: Vec<f64> = self.log_lik.iter().map(|l| -l).collect();
+        let k = psis.smooth(&negative, power, 1.0); //~ update-weights
+        Weights { w: psis.weights().to_vec(), k }
+    }
+
+    /// Systematic resampling, which keeps the order: `n` particles in the place of these.
+    fn resample(&mut self, power: f64, n: usize) {
+        let Weights { w, .. } = self.weights(power);
+        let step = w.iter().sum::<f64>() / n as f64;
+        let first = self.rng.uniform();
+        let (mut next, mut below) = (0, 0.0);
+        let mut taken = Vec::with_capacity(n);
+        for (q, w) in self.particles.iter().zip(&w) {
+            below += w;
+            while next < n && (next as f64 + first) * step < below {
+                taken.push(q.clone());
+                next += 1;
+            }
+        }
+        // What rounding has left over.
+        let last = self.particles.last().expect("a chain has particles").clone();
+        taken.resize(n, last);
+        self.particles = taken;
+    }
+
+    /// Tunes a transition for `target`, in a warm-up from one of the particles. It is the narrowest of the distributions on the way, so that its steps suit all of them.
+    fn tune<'t, T, A>(&mut self, algorithm: &A, target: &'t T) -> Result<(), Error>
+    where
+        T: Target,
+        A: Algorithm<&'t T>,
+    {
+        let mut kernel = algorithm.kernel(&target, &self.rng)?;
+        let (mut ws, mut point) = (target.workspace(), Point::new(target.dim()));
+        let middle = &self.particles[self.particles.len() / 2];
+        point.set(|q| q.copy_from_slice(middle));
+        point.eval(&target, &mut ws);
+        for iteration in 0..TUNED {
+            let step = kernel.step(&target, &mut point, &mut ws, &mut self.rng);
+            self.gradients += u64::from(step.gradient_evals);
+            kernel.adapt(&step, &point, WarmupProgress { iteration, total: TUNED });
+        }
+        kernel.freeze();
+        let written = cbor::write(&kernel.state(), &mut self.kernel);
+        written.map_err(|e| Error::argument("state of the kernel", "one that serde refuses", e))
+    }
+
+    /// Moves all particles by the tuned transition, for `target`.
+    fn walk<'t, T, A>(&mut self, algorithm: &A, target: &'t T, moves: usize) -> Result<(), Error>
+    where
+        T: Target,
+        A: Algorithm<&'t T>,
+    {
+        let mut kernel = algorithm.kernel(&target, &self.rng)?;
+        let state = cbor::read(&mut &self.kernel[..]);
+        kernel.restore(state.map_err(|e| Error::argument("state of the kernel", "lost", e))?);
+        let (mut ws, mut point) = (target.workspace(), Point::new(target.dim()));
+        self.drawn.clear();
+        for particle in &mut self.particles {
+            point.set(|q| q.copy_from_slice(particle));
+            point.eval(&target, &mut ws);
+            for _ in 0..moves {
+                let step = kernel.step(&target, &mut point, &mut ws, &mut self.rng);
+                self.gradients += u64::from(step.gradient_evals);
+                let density = point.eval(&target, &mut ws);
+                let stats = [
+                    density.likelihood,
+                    density.prior,
+                    step.accept_prob.unwrap_or(1.0),
+                    f64::from(u8::from(step.accepted)),
+                    f64::from(u8::from(step.divergent)),
+                    f64::from(step.gradient_evals),
+                ];
+                self.drawn.push(Drawn { q: point.q().to_vec(), stats });
+            }
+            particle.copy_from_slice(point.q());
+        }
+        Ok(())
+    }
+}
+
+/// The statistics of a draw that was not moved.
+fn stats<T: Target>(target: &T, q: &[f64], ws: &mut T::Workspace) -> [f64; STATS.len()] {
+    let density = target.log_density(q, ws);
+    [density.likelihood, density.prior, 1.0, 1.0, 0.0, 0.0]
+}

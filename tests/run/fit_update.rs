@@ -1,0 +1,233 @@
+//! New rows for a fit, beside new fits of all rows.
+
+use bnn_mcmc::diagnostics::mcse_mean;
+use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, UpdatedFit, WeightPrior};
+use bnn_mcmc::prelude::*;
+use ndarray::{Array1, Array2, s};
+
+use crate::refused;
+
+fn x(rows: usize) -> Array2<f64> {
+    Array2::from_shape_fn((rows, 2), |(i, j)| ((3 * i + 7 * j + i * j) as f64).sin())
+}
+
+/// Rows of a sequence, with a response of this kind.
+fn rows(n: usize, response: &str, seed: u64) -> Dataset {
+    let (x, mut rng) = (x(n), ChainRng::new(seed, 0));
+    let mean = x.map_axis(ndarray::Axis(1), |x| (2.0 * x[0]).sin() + 0.5 * x[1]);
+    match response {
+        "real" => {
+            Dataset::regression(x, mean.mapv(|mean| 10.0 + 3.0 * (mean + 0.3 * rng.normal())))
+        }
+        "positive" => Dataset::regression(x, mean.mapv(|mean| (mean + 0.3 * rng.normal()).exp())),
+        "counts" => {
+            let count = |mean: f64| {
+                let (rate, mut sum) = (2.0 * (0.7 * mean).exp(), 0.0);
+                (0..)
+                    .take_while(|_| {
+                        sum += rng.gamma(1.0) / rate;
+                        sum < 1.0
+                    })
+                    .count() as f64
+            };
+            Dataset::counts(x, mean.mapv(count))
+        }
+        _ => {
+            let class = |mean: &f64| {
+                if *mean + 0.5 * rng.normal() > 0.3 { 2 } else { usize::from(rng.uniform() < 0.3) }
+            };
+            Dataset::classification(x, mean.iter().map(class).collect(), ["a", "b", "c"])
+        }
+    }
+    .unwrap()
+}
+
+fn split(all: &Dataset, first: usize) -> (Dataset, Dataset) {
+    let some = |range: std::ops::Range<usize>| all.select(&range.collect::<Vec<_>>()).unwrap();
+    (some(0..first), some(first..all.rows()))
+}
+
+/// z-scores of the mean of five rows and of the log likelihood, and the share of the gradients of the new fit, its warm-up
+/// included.
+fn beside_a_new_fit(updated: &UpdatedFit) -> (Vec<f64>, f64) {
+    let fit = &updated.fit;
+    let again = fit.recipe().clone().seed(77).warmup(1000).draws(1000).fit(fit.data()).unwrap();
+    let of = |fit: &Fit| {
+        let mean = fit.posterior().predict_mean(fit.draws(), x(5).view()).unwrap();
+        let mut all: Vec<Array2<f64>> =
+            (0..5).map(|row| mean.slice(s![.., .., row, 0]).to_owned()).collect();
+        all.push(fit.draws().stat("log_likelihood").unwrap().to_owned());
+        all
+    };
+    let z = |(a, b): (Array2<f64>, Array2<f64>)| {
+        let error = mcse_mean(a.view()).hypot(mcse_mean(b.view()));
+        (a.mean().unwrap() - b.mean().unwrap()) / error
+    };
+    let z = of(fit).into_iter().zip(of(&again)).map(z).collect();
+    let draws = again.draws();
+    let gradients = draws.gradient_evals() + draws.info().warmup_gradient_evals.iter().sum::<u64>();
+    (z, updated.gradient_evals as f64 / gradients as f64)
+}
+
+fn sequences() -> Vec<(&'static str, Recipe, &'static str)> {
+    let real = || Fit::regression("y");
+    let network = |recipe: Recipe| recipe.hidden(&[2]).skip(true).weights(WeightPrior::Scales);
+    vec![
+        ("linear", real().hidden(&[]), "real"),
+        ("linear, Student's t", real().hidden(&[]).noise(Noise::StudentT), "real"),
+        ("linear, by MAMS", real().hidden(&[]).method(Method::Mams), "real"),
+        ("linear counts", Fit::counts("y").hidden(&[]), "counts"),
+        ("linear classes", Fit::classification("y").hidden(&[]), "classes"),
+        (
+            "log of the response",
+            real().hidden(&[]).transform(bnn_mcmc::data::Transform::Log),
+            "positive",
+        ),
+        ("network, collapsed", network(real()), "real"),
+        ("network, by NUTS", network(real()).method(Method::Nuts), "real"),
+        ("network of counts", network(Fit::counts("y")), "counts"),
+        ("network of classes", network(Fit::classification("y")).method(Method::Mams), "classes"),
+    ]
+}
+
+/// Ten sequences, each with 5 % more rows, and with half as many more.
+#[test]
+fn updates_are_of_the_posterior_of_a_new_fit() {
+    let mut all = Vec::new();
+    for (i, (name, recipe, response)) in sequences().into_iter().enumerate() {
+        for (first, more) in [(200, 10), (100, 50)] {
+            let (first, new) = split(&rows(first + more, response, i as u64), first);
+            let updated = recipe.fit(&first).unwrap().update(&new).unwrap();
+            let (z, share) = beside_a_new_fit(&updated);
+            println!(
+                "{name}, {} and {more}: k {:.2}, powers {:.2?}, {:.3} of the gradients, z {z:.1?}",
+                first.rows(),
+                updated.pareto_k,
+                updated.powers,
+                share
+            );
+            assert!(z.iter().all(|z| z.abs() <= 4.0), "{name}: {z:?}");
+            assert!(!updated.has_drifted(), "{name}: {updated}");
+            if more == 10 {
+                assert!(share <= 0.2, "{name}: {share}");
+            }
+            all.extend(z);
+        }
+    }
+    let rms = (all.iter().map(|z| z * z).sum::<f64>() / all.len() as f64).sqrt();
+    println!("{} z-scores, rms {rms:.2}", all.len());
+}
+
+/// Of 100 streams each, of 60 rows and 30 more.
+#[test]
+fn a_stream_that_drifts_is_noticed() {
+    let noticed = |response: &str, change: &(dyn Fn(Dataset) -> Dataset + Sync)| {
+        let recipe = match response {
+            "classes" => Fit::classification("y"),
+            _ => Fit::regression("y"),
+        };
+        let recipe = recipe.hidden(&[]).chains(2).warmup(200).draws(200).threads(1);
+        let has_drifted = |seed: u64| {
+            let (first, new) = split(&rows(90, response, seed), 60);
+            recipe.clone().fit(&first).unwrap().update(&change(new)).unwrap().has_drifted()
+        };
+        (0..100).filter(|seed| has_drifted(*seed)).count()
+    };
+    let with = |data: Dataset, y: Array1<f64>| {
+        data.with_real_response(y.insert_axis(ndarray::Axis(1))).unwrap()
+    };
+    let shifted = |data: Dataset| {
+        let y = data.real().unwrap().column(0).mapv(|y| y + 2.5);
+        with(data, y)
+    };
+    let scattered = |data: Dataset| {
+        let y = data.real().unwrap().column(0).to_owned();
+        let mean = y.mean().unwrap();
+        with(data, y.mapv(|y| mean + 5.0 * (y - mean)))
+    };
+    let relabelled = |data: Dataset| {
+        let classes = data.classes().unwrap().iter().map(|class| (class + 1) % 3).collect();
+        let (names, columns) = (["a", "b", "c"], data.feature_names().to_vec());
+        Dataset::classification(data.x().clone(), classes, names)
+            .unwrap()
+            .with_feature_names(columns)
+            .unwrap()
+    };
+    let found = [
+        noticed("real", &|data| data),
+        noticed("classes", &|data| data),
+        noticed("real", &shifted),
+        noticed("real", &scattered),
+        noticed("classes", &relabelled),
+    ];
+    println!("of 100 streams: stationary {:?}, drifted {:?}", &found[..2], &found[2..]);
+    assert_eq!(found, [0, 0, 100, 100, 100]);
+}
+
+#[test]
+fn an_updated_fit_is_a_fit() {
+    let all = rows(110, "real", 5);
+    let (first, new) = split(&all, 100);
+    let recipe = || Fit::regression("y").hidden(&[]).chains(2).warmup(200).draws(200);
+    for recipe in [recipe(), recipe().validation(0.2)] {
+        let fit = recipe.clone().fit(&first).unwrap();
+        let updated = fit.update(&new).unwrap();
+        let own = &updated.fit;
+        assert_eq!(own.data(), &all);
+        let kept = fit.validation().map_or(0, Dataset::rows);
+        assert_eq!(own.training().rows(), 110 - kept);
+        assert_eq!(own.validation(), fit.validation());
+        // Scalings stay.
+        assert_eq!(own.feature_scaler(), fit.feature_scaler());
+        assert_eq!(own.response_scaler(), fit.response_scaler());
+        assert_eq!(own.posterior().n_obs(), own.training().rows());
+        // The draws are of the posterior that the fit has, which says so of others.
+        let density = own.draws().stat("log_likelihood").unwrap()[[1, 9]];
+        let mut ws = own.posterior().workspace();
+        let q = own.draws().draw(1, 9).unwrap();
+        let found = own.posterior().log_density(q, &mut ws).likelihood;
+        assert!((found - density).abs() < 1e-9 * density.abs());
+        assert!(own.verdict().unwrap().max_rhat() < 1.1);
+        assert!(own.loo().is_ok());
+
+        let folder = tempfile::tempdir().unwrap();
+        own.save(folder.path().join("run")).unwrap();
+        let loaded = Fit::load(folder.path().join("run")).unwrap();
+        assert_eq!(loaded.draws().values(), own.draws().values());
+        assert_eq!(loaded.feature_scaler(), fit.feature_scaler());
+        let mean = |fit: &Fit| fit.predict(&new).unwrap().posterior_mean().unwrap();
+        assert_eq!(mean(&loaded), mean(own));
+        assert_ne!(mean(&loaded), mean(&fit));
+        // Again, from where it is.
+        let (_, more) = split(&rows(115, "real", 5), 110);
+        let twice = loaded.update(&more).unwrap();
+        assert_eq!(twice.fit.data().rows(), 115);
+        assert_eq!(twice.fit.feature_scaler(), fit.feature_scaler());
+    }
+    // Same seed, same draws, for any number of threads.
+    let fit = recipe().hidden(&[2]).fit(&split(&rows(150, "real", 5), 50).0).unwrap();
+    let (_, many) = split(&rows(150, "real", 5), 50);
+    let draws = || fit.update(&many).unwrap().fit.draws().values().to_owned();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    assert_eq!(pool.install(draws), draws());
+}
+
+#[test]
+fn what_cannot_be_updated_is_refused() {
+    let (first, new) = split(&rows(44, "real", 5), 40);
+    let recipe = || Fit::regression("y").hidden(&[]).chains(2).warmup(100).draws(100);
+    let fit = recipe().fit(&first).unwrap();
+    refused!(fit.update(&new.clone().with_feature_names(["a", "b"]).unwrap()), Shape {});
+    refused!(fit.update(&new.clone().with_weights(vec![1.0; 4]).unwrap()), Shape {});
+    refused!(fit.thinned(2).unwrap().update(&new), Argument {});
+    refused!(recipe().draws(30).fit(&first).unwrap().update(&new), Argument {});
+    refused!(
+        recipe().method(Method::Ensemble).hidden(&[2]).warmup(50).fit(&first).unwrap().update(&new),
+        Argument {}
+    );
+    let far = new.clone().with_real_response(Array2::from_elem((4, 1), 1e300)).unwrap();
+    assert!(fit.update(&far).is_err());
+    let said = fit.update(&new).unwrap().to_string();
+    assert!(said.starts_with("4 new rows: draws of before, weighted (Pareto k "), "{said}");
+    assert!(said.contains("; they are like what was predicted (p = "), "{said}");
+}
