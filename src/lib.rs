@@ -104,7 +104,7 @@
 //! | [`approximate`] | methods that people use instead of sampling: ensembles, Laplace, variational inference, SWAG, dropout, distillation |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
 //! | [`predict`] | predictions, posterior and prior predictive draws, intervals, calibration, scores, leave-one-out cross-validation, uncertainty of classes |
-//! | [`update`] | draws of before for a posterior with more rows |
+//! | [`update`] | new rows for a posterior that was sampled, without a new run |
 //! | [`memory`] | the limit on the size of results, checked before they are allocated |
 //! | [`engine`] | tiles: a few rows at a time, for models and likelihoods of your own |
 //! | [`surrogate`] | cheap densities in the place of expensive ones |

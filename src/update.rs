@@ -6,17 +6,19 @@
 //! p(q | D, N)  is proportional to  p(q | D) p(N | q),        w_s = p(N | q_s)
 //! ```
 //!
-//! Where the weights w_s are fit for use, which their Pareto k tells ([PSIS](crate::predict::Loo)), the draws are resampled by them, and
-//! **no gradient is computed**. Else the rows come in by degrees, b = 0 < b_1 < .. < b_T = 1: sequential Monte Carlo on
+//! Where the weights w_s are fit for use, by their Pareto k ([PSIS](crate::predict::Loo)) and the share of the draws that they keep, the draws are resampled by them, and
+//! **no gradient is computed**. Copies of one draw count as one, so that updates one after the other come to moves in time. Else the rows come in by degrees, b = 0 < b_1 < .. < b_T = 1: sequential Monte Carlo on
 //!
 //! ```text
 //! p_b(q)  is proportional to  p(q | D) p(N | q)^b
 //! ```
 //!
 //! At each b the particles are resampled by p(N | q)^(b - b'), with b' the power before, and moved by a transition that leaves p_b
-//! unchanged: b is the largest power for which the effective number of the weights is half of the particles. The transition is tuned once, in a short
-//! warm-up for b = 1. The particles after each of the last moves are the draws. Each chain is a set of particles of its own, so that chains still tell whether they agree: the
-//! update corrects for the new rows, and not for draws that were not of the posterior before.
+//! unchanged: b is the largest power at which, in each chain, the weights keep half of the different particles or more, by their effective number. The transition is tuned once, in a short
+//! warm-up for b = 1. The particles after each of the last moves are the draws. All weights are Pareto-smoothed.
+//!
+//! This is exact in the limit of many draws and particles; with few of them it has a bias of the order of one over their number, which is the same in all chains. Each chain is
+//! a set of particles with random numbers of its own, so that chains still tell whether they agree: the update corrects for the new rows, and not for draws that were not of the posterior before.
 //!
 //! Sources: N. Chopin, Biometrika 89, 2002, doi:10.1093/biomet/89.3.539; P. Del Moral, A. Doucet and A. Jasra, J. R. Statist. Soc. B 68, 2006,
 //! doi:10.1111/j.1467-9868.2006.00553.x; all moves as draws, H. D. Dau and N. Chopin, J. R. Statist. Soc. B 84, 2022,
@@ -38,12 +40,14 @@ use crate::targets::{Point, Target};
 use crate::{Error, cbor};
 
 /// The largest Pareto k of weights that are used.
-pub const K_LIMIT: f64 = 0.7;
+pub(crate) const K_LIMIT: f64 = 0.7;
 /// The least share of draws that weights alone keep, and of particles at each power.
 const KEPT: f64 = 0.25;
 const KEPT_AT_POWER: f64 = 0.5;
 /// The fewest draws of a chain.
 const FEWEST: usize = 40;
+/// The fewest particles of a chain, if there are as many draws.
+const PARTICLES: usize = 100;
 /// The iterations in which a transition is tuned.
 const TUNED: usize = 100;
 /// The most powers.
@@ -94,7 +98,7 @@ pub struct Updated<M, L> {
 }
 
 impl<A> Update<A> {
-    /// A tenth as many particles as each chain has draws, at least 25, two moves of each at the end, seed 0.
+    /// A tenth as many particles as each chain has draws, at least 100 if there are as many, two moves of each at the end, seed 0.
     pub fn new(algorithm: A) -> Self {
         Self { algorithm, particles: None, moves: 2, seed: 0 }
     }
@@ -109,7 +113,7 @@ impl<A> Update<A> {
         Self { moves, ..self }
     }
 
-    /// The seed. Each chain has a random stream of its own: draws do not depend on threads.
+    /// The seed. Each chain has a random stream of its own, and each number of rows another one: draws do not depend on threads.
     pub fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
@@ -117,8 +121,8 @@ impl<A> Update<A> {
     /// Updates `draws`, which are of `posterior` given `data`, by `rows`.
     ///
     /// # Errors
-    /// Fewer than 40 draws of a chain, or draws of an approximation; draws of another posterior; settings out of range; rows with other columns, or with a response
-    /// that the likelihood refuses; rows that are hardly possible under all draws.
+    /// Fewer than 40 draws of a chain, draws of an approximation or of another posterior, other rows than those that the posterior is given; settings out of range;
+    /// new rows with other columns, or with a response that the likelihood refuses; new rows that have no finite density under some draw, or need too many powers.
     pub fn run<M, L>(
         &self,
         posterior: &Posterior<M, L>,
@@ -141,11 +145,20 @@ impl<A> Update<A> {
             let allowed = format!("at least {FEWEST} to be weighted");
             return Err(Error::argument("draws of each chain", draws.n_draws(), allowed));
         }
-        let particles = self.particles.unwrap_or((draws.n_draws() / 10).max(25));
+        let n = draws.n_draws();
+        let particles = self.particles.unwrap_or((n / 10).max(PARTICLES.min(n)));
         for (name, value, least) in [("particles", particles, 25), ("moves", self.moves, 1)] {
             if value < least {
                 return Err(Error::argument(name, value, format!("at least {least}")));
             }
+        }
+        let own = posterior.info();
+        if posterior.given(data)?.info() != own {
+            let allowed = "the rows that the posterior is given, scaled and in the same order";
+            return Err(Error::argument("data", "other rows", allowed));
+        }
+        if let (Some(found), Some(expected)) = (&draws.info().target, &own) {
+            found.check(expected)?;
         }
         let all = data.with_rows(rows)?;
         let (target, new) = (posterior.given(&all)?, posterior.given(rows)?);
@@ -154,7 +167,7 @@ impl<A> Update<A> {
             .map(|(values, number)| Chain {
                 particles: values.rows().into_iter().map(|q| q.to_vec()).collect(),
                 log_lik: Vec::new(),
-                rng: ChainRng::new(self.seed, number as u64).child(STREAM),
+                rng: ChainRng::new(self.seed, number as u64).child(STREAM).child(all.rows() as u64), //~ stream-of-update
                 kernel: Vec::new(),
                 drawn: Vec::new(),
                 gradients: 0,
@@ -182,16 +195,15 @@ impl<A> Update<A> {
         }
         while powers.last() != Some(&1.0) {
             let before = powers.last().copied().unwrap_or(0.0);
-            let power = next_power(&chains, before);
             if powers.len() == MOST_POWERS {
-                let found =
-                    format!("rows that need more than {MOST_POWERS} powers of their likelihood");
+                let allowed = format!("at most {MOST_POWERS}: fit all rows");
                 return Err(Error::argument(
-                    "new rows",
-                    found,
-                    "rows like those of before: fit all of them",
+                    "powers that the new rows need",
+                    powers.len() + 1,
+                    allowed,
                 ));
             }
+            let power = next_power(&chains, before);
             powers.push(power);
             let moves = if power == 1.0 { self.moves } else { 1 };
             let bridge = posterior.given(&at_power(&all, data.rows(), power)?)?;
@@ -212,6 +224,8 @@ impl<A> Update<A> {
         });
         let info = RunInfo {
             target: target.info(),
+            algorithm: Some(format!("Update({})", name_of(&self.algorithm, &target))),
+            reports: Vec::new(),
             warmup_seconds: 0.0,
             sampling_seconds: began.elapsed().as_secs_f64(),
             stopped_early: false,
@@ -228,6 +242,11 @@ impl<A> Update<A> {
         let draws = Draws::from_chains(posterior.layout().clone(), names, rows.collect(), info);
         Ok(Updated { posterior: target, draws, pareto_k, powers, gradient_evals })
     }
+}
+
+/// The name of the algorithm.
+fn name_of<'t, T: Target, A: Algorithm<&'t T>>(algorithm: &A, _target: &'t T) -> String {
+    algorithm.name()
 }
 
 /// The rows from `first` on count `power` times as much as they do.
@@ -263,7 +282,10 @@ struct Drawn {
 /// Smoothed weights of one chain's particles.
 struct Weights {
     w: Vec<f64>,
+    /// Pareto k, infinite where weights of so few particles are not 0 that there is none.
     k: f64,
+    /// The effective number of different particles, as a share of all.
+    kept: f64,
 }
 
 impl Weights {
@@ -271,13 +293,7 @@ impl Weights {
     fn are_enough(&self) -> bool {
         // Where all weights of the tail are equal there is no k, and no need for one.
         let is_smooth = self.k.is_nan() || self.k <= K_LIMIT; //~ update-k
-        is_smooth && self.kept() >= KEPT
-    }
-
-    /// Their effective number, as a share.
-    fn kept(&self) -> f64 {
-        let (sum, squares) = self.w.iter().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w));
-        sum * sum / squares / self.w.len() as f64
+        is_smooth && self.kept >= KEPT
     }
 }
 
@@ -302,18 +318,20 @@ fn weigh<M: Model, L: Likelihood>(
     }
 }
 
-/// The largest power after `before`, and at most 1, at which all chains' weights keep half of the particles.
+/// The largest power after `before`, and at most 1, at which the weights of each chain keep half of its different particles.
 fn next_power(chains: &[Chain], before: f64) -> f64 {
-    let is_short = |power: f64| {
-        chains.iter().all(|chain| chain.weights(power - before).kept() >= KEPT_AT_POWER)
+    let different: Vec<f64> = chains.iter().map(|chain| chain.weights(0.0).kept).collect();
+    let keeps_half = |power: f64| {
+        let mut each = chains.iter().zip(&different);
+        each.all(|(chain, all)| chain.weights(power - before).kept >= KEPT_AT_POWER * all)
     };
-    if is_short(1.0) {
+    if keeps_half(1.0) {
         return 1.0;
     }
     let (mut low, mut high) = (before, 1.0);
     for _ in 0..20 {
         let middle = 0.5 * (low + high);
-        if is_short(middle) { low = middle } else { high = middle }
+        if keeps_half(middle) { low = middle } else { high = middle }
     }
     if low > before { low } else { high }
 }
@@ -324,7 +342,19 @@ impl Chain {
         let mut psis = Psis::default();
         let negative: Vec<f64> = self.log_lik.iter().map(|l| -l).collect();
         let k = psis.smooth(&negative, power, 1.0); //~ update-weights
-        Weights { w: psis.weights().to_vec(), k }
+        let w = psis.weights().to_vec();
+        // Copies of one particle, which lie side by side, have one weight.
+        let (mut sum, mut squares, mut of_one) = (0.0, 0.0, 0.0);
+        for (i, w) in w.iter().enumerate() {
+            of_one = if i > 0 && self.particles[i] == self.particles[i - 1] { of_one } else { 0.0 }; //~ copies-count-once
+            squares -= of_one * of_one;
+            of_one += w;
+            squares += of_one * of_one;
+            sum += w;
+        }
+        let kept = sum * sum / squares / w.len() as f64;
+        let k = if k.is_nan() && kept < KEPT { f64::INFINITY } else { k };
+        Weights { w, k, kept }
     }
 
     /// Systematic resampling, which keeps the order: `n` particles in the place of these.

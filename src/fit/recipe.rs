@@ -34,6 +34,7 @@ use crate::likelihood::{
     NOT_AT_ENDS, NOT_AT_ZERO, NegativeBinomial, Ordinal, Poisson, SHARES, StudentTNoise, TIMES,
     TimeFamily, ZeroInflated, is_share,
 };
+use crate::memory::limit;
 use crate::message::{Advice, Setting, count, listed, number};
 use crate::model::{Activation, LogSd, Mlp, Model, NonCentred, Offset, Skip};
 use crate::optimise::Adam;
@@ -295,9 +296,9 @@ impl Recipe {
     /// left or less, or the last. Then **chains run until they have converged**: if the [verdict](super::Fit::verdict) is another one they make twice as many
     /// draws, and again, at most 16 times as many, as long as the forecast of all stays within two thirds of the time. They double them once more
     /// if four times as many seem to be enough by R-hat - 1, which shrinks with the number of draws, and by effective draws, which grow with it. The draws of all
-    /// chains, and what they predict of the training rows, have at most 2^27 numbers (1 GB). **The run ends when nine tenths
-    /// of the time are over**, with the draws that there are, at least 100 of each chain, and where R-hat and effective draws are good and another
-    /// thing is not; warm-up is not cut short, and draws that were asked for are all made.
+    /// chains have at most 2^27 numbers (1 GB, and at most a quarter of the [memory](crate::memory::limit)), and so has one number of each draw for each training row. **The run ends when nine tenths
+    /// of the time are over**, with the draws that there are, at least 100 of each chain; warm-up is not cut short, and draws that were asked for are all made. It also ends early where R-hat and
+    /// effective draws are good and the verdict is bad for another reason.
     ///
     /// All this is written down with the fit, and those settings make the same draws on any machine; a run that goes on in
     /// its folder does not look at the clock again. A candidate that has not predicted all rows after two fifths of the time
@@ -1432,7 +1433,8 @@ impl Recipe {
     /// would take too much memory.
     fn most_draws_of(&self, numbers: usize) -> usize {
         let Sizes { chains, draws, .. } = self.sizes();
-        let room = MOST_NUMBERS / chains.saturating_mul(numbers).max(1);
+        let memory = usize::try_from(limit() / 4 / 8).unwrap_or(usize::MAX);
+        let room = MOST_NUMBERS.min(memory) / chains.saturating_mul(numbers).max(1);
         self.most_draws.map_or(draws, |most| most.min(room).max(draws)) //~ room-for-draws
     }
 
@@ -1648,8 +1650,8 @@ impl Recipe {
     }
 }
 
-/// Whether chains that have not converged should not make twice as many draws, if so many times as many seem to be wanted: at most once is not
-/// what they lack, and the last time must be worth it.
+/// Whether a run that has not converged should end. `times` is how many times as long it would have to be: at most 1 if its length is not what it
+/// lacks. Before the last doubling it ends unless four times as long may be enough.
 fn is_in_vain(times: f64, is_last: bool) -> bool {
     let is_near = times <= NEARLY; // not of NaN
     times <= 1.0 || is_last && !is_near //~ nearly-converged

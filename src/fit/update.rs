@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ndarray::s;
+use ndarray::{ArrayView4, s};
 use rayon::prelude::*;
 
 use super::recipe::FitPosterior;
@@ -11,15 +11,17 @@ use crate::Error;
 use crate::data::{Dataset, Response, new_group};
 use crate::kernel::Algorithm;
 use crate::message::{count, number};
-use crate::portable::{erf, ln};
-use crate::predict::Predictions;
+use crate::portable::ln;
 use crate::sampler::Collapsed;
+use crate::threads;
 use crate::update::{K_LIMIT, Update, Updated};
 
 /// The chance of rows as unlike the others below which they have drifted.
 const DRIFTED: f64 = 0.001;
-/// The most draws whose responses the new ones are compared with.
-const REPLICATES: usize = 4000;
+/// The fewest sets of responses of all new rows that these are compared with.
+const REPLICATES: usize = 8000;
+/// The fewest new rows that are compared with what was predicted.
+const FEWEST: usize = 5;
 
 /// What [`Fit::update`] has made and seen. Printed, it is a few sentences.
 #[derive(Debug)]
@@ -35,7 +37,8 @@ pub struct UpdatedFit {
     /// The gradients that were needed.
     pub gradient_evals: u64,
     /// The chance of new rows as unlike what the fit predicted of them, if the model is right and the new rows are like the others: of their location, and of
-    /// their spread (of classes of their log probability), by responses that its draws predict; `None` of times.
+    /// their spread (of classes of their log probability), among 8,000 or more sets of responses that its draws predict; `None` of times, and of fewer than five rows. One row that is
+    /// far off is no drift, and makes k large.
     pub drift: Option<f64>,
     /// The values outside the range of the training data of before.
     pub outside: Vec<Outside>,
@@ -53,10 +56,10 @@ impl fmt::Display for UpdatedFit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rows, k) = (count(self.rows, "new row"), number(self.pareto_k));
         match self.powers.len() {
-            1 => write!(f, "{rows}: draws of before, weighted (Pareto k {k})")?,
+            1 => write!(f, "{rows}: the draws were weighted (Pareto k {k})")?,
             powers => write!(
                 f,
-                "{rows}: draws moved in {} by {} (Pareto k {k}, and weights are used up to {K_LIMIT})",
+                "{rows}: the draws were moved in {} by {} (Pareto k {k}; weights alone are used up to {K_LIMIT})",
                 count(powers, "step"),
                 count(self.gradient_evals as usize, "gradient")
             )?,
@@ -64,7 +67,7 @@ impl fmt::Display for UpdatedFit {
         match self.drift {
             Some(chance) if self.has_drifted() => write!(
                 f,
-                "; they have drifted: rows so unlike what was predicted have a chance of {chance:.1e} if the model still holds"
+                "; they have drifted: if the model still held, rows so unlike what was predicted would have a chance of {chance:.1e}"
             )?,
             Some(chance) => write!(f, "; they are like what was predicted (p = {chance:.2})")?,
             None => {}
@@ -74,8 +77,9 @@ impl fmt::Display for UpdatedFit {
 }
 
 impl Fit {
-    /// The fit of these rows and `rows`, in the units of the table, by the draws of this fit: a fifth and less of the gradients of a new fit where new rows are few.
-    /// [`crate::update`] has the method; it is exact, as far as this fit's draws are of its posterior. **Scalings, and what else the model has learnt from the
+    /// The fit of these rows and `rows`, in the units of the table, by the draws of this fit: at most a fifth of the gradients of a new fit where new rows are few.
+    /// [`crate::update`] has the method, and how exact it is; this fit's draws must be of its posterior. Draws are moved by the sampler of the fit; of several responses and
+    /// of [`Method::Tempered`] by [`Mams`](crate::sampler::Mams), on all parameters unless the output layer of one response can be integrated out. **Scalings, and what else the model has learnt from the
     /// table, stay those of the first rows**, also in fits that are made of the [`recipe`](Self::recipe). The new rows are all learnt from, also where rows were kept for validation.
     ///
     /// Whether new rows are like the others is told ([`UpdatedFit::drift`]), not decided: the update is of one and the same model.
@@ -88,17 +92,20 @@ impl Fit {
     /// let fit = Fit::regression("y").hidden(&[]).fit(&first)?;
     /// let updated = fit.update(&rows)?;
     /// assert_eq!(updated.fit.data().rows(), 44);
-    /// println!("{updated}"); // 4 new rows: draws of before, weighted (Pareto k 0.21); they are like what was predicted (p = 0.60)
+    /// println!("{updated}"); // 4 new rows: the draws were weighted (Pareto k 0.21)
     /// # Ok::<(), bnn_mcmc::Error>(())
     /// ```
     ///
     /// # Errors
     /// Other columns, responses or classes than the training data's, a group that they do not have, numbers that are not finite; an ensemble, completed tables, a [thinned](Self::thinned) fit; fewer than 40 draws of a chain;
-    /// rows that are hardly possible under all draws; predictions that do not fit into memory.
+    /// new rows without a finite density under some draw; predictions that do not fit into memory.
     pub fn update(&self, rows: &Dataset) -> Result<UpdatedFit, Error> {
         let Parts { recipe, origin, data, features, response, posterior, train, ranges, .. } =
             &*self.parts;
-        self.check_whole()?;
+        if self.draws.info().thin != 1 {
+            let allowed = "with all its draws";
+            return Err(Error::argument("fit", "thinned", allowed));
+        }
         if recipe.imputed.is_some() {
             let allowed = "a table without missing values";
             return Err(Error::argument("data", "a table completed by imputation", allowed));
@@ -114,8 +121,7 @@ impl Fit {
                 return Err(Error::argument(format!("group of `{column}`"), found, allowed));
             }
         }
-        let predictions = self.predict(rows)?;
-        let drift = drift(&predictions, rows);
+        let drift = drift(self, rows)?;
         let outside = range::outside(rows.x().view(), ranges);
 
         let mut scaled = features.scale_features(rows)?;
@@ -163,62 +169,107 @@ impl Fit {
         A: for<'t> Algorithm<&'t FitPosterior>,
     {
         let Parts { recipe, posterior, train, .. } = &*self.parts;
-        Update::new(algorithm).seed(recipe.seed).run(posterior, train, &self.draws, rows)
+        let update = Update::new(algorithm).seed(recipe.seed);
+        let run = || update.run(posterior, train, &self.draws, rows);
+        match recipe.threads {
+            Some(n) => threads::pool(n)?.install(run),
+            None => run(),
+        }
     }
 }
 
-/// The chance of new rows as unlike their predictions, by responses of all new rows at once that each draw predicts; `None` of times.
+/// The chance of new rows as unlike their predictions, by the responses of all new rows at once that each draw predicts; `None` of times
+/// and of fewer than [`FEWEST`] rows.
 ///
 /// u_i + 1/2 is the share of the draws whose response of row i is below the observed one, ties by half; of classes u_i is the log probability of the
-/// observed one. The sums of u_i and of u_i^2 are compared with those of the replicates, the responses that one draw predicts of all rows, by their mean and standard deviation; the smaller of the two
-/// chances, each of a normal distribution and two-sided, counts twice.
-fn drift(predictions: &Predictions, rows: &Dataset) -> Option<f64> {
-    let drawn = predictions.predictive_draws();
+/// observed one. The sums of u_i and of u_i^2 are ranked among those of the replicates, the responses that one draw predicts of all rows, of which
+/// there are [`REPLICATES`] or more; the smaller of the two chances, each two-sided, counts twice.
+fn drift(fit: &Fit, rows: &Dataset) -> Result<Option<f64>, Error> {
+    if rows.rows() < FEWEST || rows.response().bounds().is_some() {
+        return Ok(None);
+    }
+    let first = fit.predict(rows)?;
+    let drawn = first.predictive_draws();
     let (chains, draws, n, columns) = drawn.dim();
-    let every = (chains * draws).div_ceil(REPLICATES).max(1);
-    let cell_of = |cell: usize| -> Vec<f64> {
-        let of_cell = drawn.slice(s![.., .., cell / columns, cell % columns]);
-        of_cell.iter().copied().step_by(every).collect()
+    let one_by_one = |drawn: ArrayView4<f64>, cell: usize| -> Vec<f64> {
+        drawn.slice(s![.., .., cell / columns, cell % columns]).iter().copied().collect()
     };
-    // The u of the observed response and of the replicates.
-    let u: Vec<(f64, Vec<f64>)> = match rows.response() {
-        Response::Real(y) | Response::Counts(y) => {
-            let of = |cell: usize| {
-                let drawn = cell_of(cell);
-                let mut sorted = drawn.clone();
-                sorted.sort_unstable_by(f64::total_cmp);
-                let u = |y: f64| {
-                    let below = sorted.partition_point(|x| *x < y);
-                    let up_to = sorted.partition_point(|x| *x <= y);
-                    (below + up_to) as f64 / (2 * sorted.len()) as f64 - 0.5
-                };
-                (u(y[[cell / columns, cell % columns]]), drawn.into_iter().map(u).collect())
-            };
-            (0..n * columns).into_par_iter().map(of).collect()
+    let measure_of = |cell: usize| Measure::new(one_by_one(drawn, cell), rows.response());
+    let measures: Vec<Measure> = (0..n * columns).into_par_iter().map(measure_of).collect();
+    let observed = |cell: usize| match rows.response() {
+        Response::Classes { index, .. } => index[cell] as f64,
+        Response::Real(y) | Response::Counts(y) => y[[cell / columns, cell % columns]],
+        Response::Censored { .. } => f64::NAN,
+    };
+    let mut sums = vec![[0.0; 2]]; // of the observed responses, then of the replicates
+    for (cell, measure) in measures.iter().enumerate() {
+        add(&mut sums[0], measure.u(observed(cell)));
+    }
+    for set in 0..REPLICATES.div_ceil((chains * draws).max(1)) {
+        let again;
+        let drawn = match set {
+            0 => drawn,
+            _ => {
+                again = fit.predict_seeded(rows, fit.draws.info().seed.wrapping_add(set as u64))?;
+                again.predictive_draws()
+            }
+        };
+        let before = sums.len();
+        sums.resize(before + chains * draws, [0.0; 2]);
+        for (cell, measure) in measures.iter().enumerate() {
+            for (sums, y) in sums[before..].iter_mut().zip(one_by_one(drawn, cell)) {
+                add(sums, measure.u(y));
+            }
         }
-        Response::Classes { index, names } => {
-            let of = |row: usize| {
-                let drawn = cell_of(row);
+    }
+    let replicates = sums.len() as f64;
+    let chances = [0, 1].map(|k| {
+        let (observed, all) = (sums[0][k], &sums[1..]);
+        let below = all.iter().filter(|sums| sums[k] <= observed).count();
+        let above = all.iter().filter(|sums| sums[k] >= observed).count();
+        2.0 * (1 + below.min(above)) as f64 / replicates //~ drift-rank
+    });
+    Ok(Some((2.0 * chances[0].min(chances[1])).min(1.0)))
+}
+
+fn add(sums: &mut [f64; 2], u: f64) {
+    sums[0] += u;
+    sums[1] += u * u;
+}
+
+/// What is seen of a response beside its predictive draws.
+enum Measure {
+    /// Of numbers their draws, sorted.
+    Rank(Vec<f64>),
+    /// Of classes the log of each one's share of the draws.
+    LogShare(Vec<f64>),
+}
+
+impl Measure {
+    fn new(mut drawn: Vec<f64>, response: &Response) -> Self {
+        match response.class_names() {
+            None => {
+                drawn.sort_unstable_by(f64::total_cmp);
+                Self::Rank(drawn)
+            }
+            Some(names) => {
                 let mut rows = vec![0.5; names.len()];
                 drawn.iter().for_each(|class| rows[*class as usize] += 1.0);
-                let u = |class: usize| ln(rows[class] / (drawn.len() as f64 + 1.0));
-                (u(index[row]), drawn.iter().map(|class| u(*class as usize)).collect())
-            };
-            (0..n).into_par_iter().map(of).collect()
+                Self::LogShare(
+                    rows.iter().map(|rows| ln(rows / (drawn.len() as f64 + 1.0))).collect(),
+                )
+            }
         }
-        Response::Censored { .. } => return None,
-    };
-    let replicates = u.first().map_or(0, |(_, drawn)| drawn.len());
-    let statistics: [fn(f64) -> f64; 2] = [|u| u, |u| u * u];
-    let chances = statistics.map(|of| {
-        let observed: f64 = u.iter().map(|(observed, _)| of(*observed)).sum();
-        let replicate = |r: usize| u.iter().map(|(_, drawn)| of(drawn[r])).sum::<f64>();
-        let all: Vec<f64> = (0..replicates).map(replicate).collect();
-        let mean = all.iter().sum::<f64>() / replicates as f64;
-        let squares: f64 = all.iter().map(|value| (value - mean).powi(2)).sum();
-        let z = (observed - mean) / (squares / replicates as f64).sqrt(); //~ drift-replicates
-        // Where all replicates are the same, so must the observed one be.
-        if z.is_nan() { 1.0 } else { 1.0 - erf(z.abs() / std::f64::consts::SQRT_2) }
-    });
-    Some((2.0 * chances[0].min(chances[1])).min(1.0))
+    }
+
+    fn u(&self, y: f64) -> f64 {
+        match self {
+            Self::Rank(drawn) => {
+                let below = drawn.partition_point(|x| *x < y);
+                let up_to = drawn.partition_point(|x| *x <= y);
+                (below + up_to) as f64 / (2 * drawn.len()) as f64 - 0.5
+            }
+            Self::LogShare(by_class) => by_class[y as usize],
+        }
+    }
 }

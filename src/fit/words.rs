@@ -160,10 +160,11 @@ impl Recipe {
                 format!("{features}, and the {log}response{end}")
             }
         };
-        line(
-            "scaling",
-            format!("{scaled} to mean 0 and standard deviation 1 over the training rows"),
-        )?;
+        let of_rows = match self.learnt_from {
+            None => "the training rows".to_string(),
+            Some(rows) => format!("those of the first {}", count(rows, "row")),
+        };
+        line("scaling", format!("{scaled} to mean 0 and standard deviation 1 over {of_rows}"))?;
         self.validation_in_words(&mut line)?;
         line(
             "network",

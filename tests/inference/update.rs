@@ -131,6 +131,34 @@ fn updates_have_the_moments_of_exact_draws() {
     }
 }
 
+/// Copies that resampling leaves are no new draws.
+#[test]
+fn updates_by_weights_one_after_the_other_come_to_moves() {
+    let mut rng = ChainRng::new(8, 0);
+    let y = x(320).map_axis(ndarray::Axis(1), |x| 0.8 * x[0] - 0.3 * x[1]);
+    let all = Dataset::regression(x(320), y.mapv(|mean| mean + NOISE * rng.normal())).unwrap();
+    let part = |rows: std::ops::Range<usize>| all.select(&rows.collect::<Vec<_>>()).unwrap();
+    let mut before = posterior(&part(0..200));
+    let mut draws =
+        Draws::new(before.layout().clone(), exact(&part(0..200), 1000, &mut rng)).unwrap();
+    let (mut weighted, mut moved) = (0, 0);
+    for first in (200..320).step_by(4) {
+        let update = Update::new(Nuts::default());
+        let updated =
+            update.run(&before, &part(0..first), &draws, &part(first..first + 4)).unwrap();
+        if updated.powers.len() > 1 || updated.gradient_evals > 0 {
+            moved += 1
+        } else {
+            weighted += 1
+        }
+        (before, draws) = (updated.posterior, updated.draws);
+    }
+    assert!(weighted > 5 && moved > 0, "{weighted} by weights, {moved} by moves");
+    let reference = exact(&all, 20_000, &mut rng);
+    let z = z_scores(&draws, reference.slice(s![0, .., ..]));
+    assert!(z.iter().all(|z| z.abs() < 4.0), "{z:.1?}");
+}
+
 fn rayon_of_one<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(work)
 }
@@ -173,6 +201,11 @@ fn collapsed_networks_and_weighted_rows_are_updated() {
     }
 }
 
+/// A posterior of the same parameters, given other rows.
+fn posterior_of_others() -> Posterior<Linear, Gaussian> {
+    posterior(&Dataset::regression(x(10), Array2::ones((10, 1))).unwrap())
+}
+
 #[test]
 fn what_cannot_be_updated_is_refused() {
     let data = Dataset::regression(x(30), Array2::zeros((30, 1))).unwrap();
@@ -196,6 +229,14 @@ fn what_cannot_be_updated_is_refused() {
     assert!(of(&update, &many, &weighted).contains("weights of rows"));
     let classes = Dataset::classification(x(30), vec![0; 30], ["a", "b"]).unwrap();
     assert!(of(&update, &many, &classes).contains("response"));
+    let run = |data: &Dataset, draws: &Draws| {
+        let rows = data.select(&[0, 1]).unwrap();
+        update.run(&posterior, data, draws, &rows).map(|_| ()).unwrap_err().to_string()
+    };
+    let reordered = data.select(&(0..30).rev().collect::<Vec<_>>()).unwrap();
+    assert!(run(&reordered, &many).contains("other rows"));
+    let sampled = Sampler::new(&posterior_of_others(), Nuts::default()).draws(100).run().unwrap();
+    assert!(run(&data, &sampled).contains("draws"));
     let far = Dataset::regression(x(30), Array2::from_elem((30, 1), 1e200)).unwrap();
     assert!(of(&update, &many, &far).contains("log likelihood of the new rows"));
 }

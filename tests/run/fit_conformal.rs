@@ -171,7 +171,7 @@ fn ionosphere() -> Dataset {
 /// cargo test --release --test run fit_conformal::study -- --ignored --nocapture
 /// ```
 ///
-/// `SPLITS=10` takes fewer; `CONFORMAL=folder` writes what `benches/peers/conformal.py` reads.
+/// `SPLITS=10` takes fewer, `TABLES=boston,ionosphere` some of the tables; `CONFORMAL=folder` writes what `benches/peers/conformal.py` reads.
 #[test]
 #[ignore = "20 minutes: 800 fits"]
 fn study() {
@@ -184,7 +184,11 @@ fn study() {
         Study { name: "abalone", data: bundled::abalone(), rows: [300, 199, 300] },
         Study { name: "ionosphere", data: ionosphere(), rows: [150, 99, 102] },
     ];
-    for Study { name, data, rows: [train, calibration, new] } in &tables {
+    let only = of("TABLES");
+    let is_asked = |table: &&Study| {
+        only.as_ref().is_none_or(|only| only.split(',').any(|own| own == table.name))
+    };
+    for Study { name, data, rows: [train, calibration, new] } in tables.iter().filter(is_asked) {
         for converges in [true, false] {
             let is_real = data.real().is_ok();
             let response = data.response_names()[0].clone();

@@ -51,7 +51,9 @@ impl Sbc {
         let design = data.select(&rows)?;
         let shown = evenly(n, ROWS);
         let weights = posterior.model().layout();
-        let is_linear = weights.blocks().iter().all(|b| ["w", "b"].contains(&&b.name[..]));
+        let is_of_linear =
+            |name: &str| ["w", "b", "w0", "b0", "skip"].contains(&name) || name.starts_with("log_");
+        let is_linear = weights.blocks().iter().all(|block| is_of_linear(&block.name));
         // Hidden units can be exchanged, so that their weights have no ranks.
         let is_ranked =
             |b: &&Block| is_linear || b.range.start >= weights.dim() || b.name.starts_with("log_");
