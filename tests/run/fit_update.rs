@@ -117,7 +117,7 @@ fn updates_are_of_the_posterior_of_a_new_fit() {
     assert!((0.7..1.3).contains(&rms), "{rms}");
 }
 
-/// Of 100 streams each, of 60 rows and 30 more.
+/// Of 100 streams each, of 60 rows and 40 more.
 #[test]
 fn a_stream_that_drifts_is_noticed() {
     let noticed = |response: &str, change: &(dyn Fn(Dataset) -> Dataset + Sync)| {
@@ -127,7 +127,7 @@ fn a_stream_that_drifts_is_noticed() {
         };
         let recipe = recipe.hidden(&[]).chains(2).warmup(200).draws(200).threads(1);
         let has_drifted = |seed: u64| {
-            let (first, new) = split(&rows(90, response, seed), 60);
+            let (first, new) = split(&rows(100, response, seed), 60);
             recipe.clone().fit(&first).unwrap().update(&change(new)).unwrap().has_drifted()
         };
         (0..100).filter(|seed| has_drifted(*seed)).count()
