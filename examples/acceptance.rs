@@ -169,8 +169,7 @@ fn linear_beside_networks(args: &Args) -> Result<(), Error> {
     println!("| --- | --- | --- | --- | --- |");
     for (name, network, data) in sets() {
         let set = name.split(',').next().unwrap_or(name);
-        let split = data.split_rows(0.3, args.seed)?;
-        let (train, test) = split.apply(&data)?;
+        let (train, test) = data.train_test_split(0.3, args.seed)?;
         let sized = |recipe: Recipe| match args.quick {
             true => recipe.chains(2).warmup(50).draws(50),
             false => recipe.chains(4).warmup(1000).draws(1000),
