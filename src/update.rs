@@ -167,7 +167,7 @@ impl<A> Update<A> {
             .map(|(values, number)| Chain {
                 particles: values.rows().into_iter().map(|q| q.to_vec()).collect(),
                 log_lik: Vec::new(),
-                rng: ChainRng::new(self.seed, number as u64).child(STREAM).child(all.rows() as u64), //~ stream-of-update
+                rng: ChainRng::new(self.seed, number as u64).child(STREAM).child(all.rows() as u64),
                 kernel: Vec::new(),
                 drawn: Vec::new(),
                 gradients: 0,

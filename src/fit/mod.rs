@@ -171,9 +171,9 @@ impl Parts {
         drop(model_rows);
         let response = match train.response().real() {
             Some(_) if recipe.has_shares() => None,
-            //~ fitted-response
             Some(_) => {
                 let scaling = Standardise::new().after(recipe.transform);
+                //~ fitted-response
                 Some(scaling.fit_response(&scaled.first(learnt_from))?)
             }
             None => None,

@@ -192,8 +192,9 @@ fn chains_run_until_they_have_converged() {
     let recipe = || Fit::regression("y").chains(2).warmup(20).seed(5).within(Duration::MAX);
     let whole = recipe().fit(&data).unwrap();
     let n = whole.draws().n_draws();
-    assert!([2000, 4000, 8000].contains(&n), "{n}");
-    assert!(whole.verdict().unwrap().is_converged() || n == 8000);
+    assert!([2000, 4000, 8000, 16_000, 32_000].contains(&n), "{n}");
+    // Without a limit of the time they end after 16 times the first draws, or once more if that may be enough.
+    assert!(whole.verdict().unwrap().is_converged() || n >= 16_000);
     // The number is a setting like another one.
     let named = Fit::regression("y").model(whole.search().unwrap().chosen);
     let named = |draws| named.clone().chains(2).warmup(20).seed(5).draws(draws);

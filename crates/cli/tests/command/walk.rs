@@ -90,7 +90,7 @@ fn a_model_is_tested_by_simulation() {
     let place = Place::new();
     let of = |settings: &str| format!("check iris.csv --target species --chains 1 {settings}");
     let command =
-        of("--hidden 0 --warmup 150 --draws 150 --calibrate=20 --ranks r.jsonl --figure r.svg");
+        of("--hidden 0 --warmup 200 --draws 600 --calibrate=20 --ranks r.jsonl --figure r.svg");
     let found = place.run(&command).well();
     let calibration = &found[found.find("calibration by simulation").unwrap()..];
     assert!(calibration.starts_with(
