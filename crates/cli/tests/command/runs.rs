@@ -245,8 +245,8 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     assert!(stopped.files("r") == files, "nothing is written again");
     said!(stopped.run(&format!("{LONG} --activation relu")).error(1));
     // More draws go on where it ended.
-    stopped.run(&LONG.replace("6000", "1600")).well();
-    assert!(has_line(&stopped.read("r/config.toml"), "draws = 1600"));
+    stopped.run(&LONG.replace("6000", "6100")).well();
+    assert!(has_line(&stopped.read("r/config.toml"), "draws = 6100"));
     said!(stopped.run(LONG).error(1));
 }
 
