@@ -83,7 +83,8 @@ impl Recipe {
         let sbc = sbc.clone().or_rows(train.rows().min(ROWS));
         sbc.run_posterior(posterior, train, |simulated, seed| {
             let given = posterior.given(simulated)?;
-            let draws = recipe.clone().seed(seed).sample_of(&parts, &given, None)?; //~ calibrated-posterior
+            let sampled = &given; //~ calibrated-posterior
+            let draws = recipe.clone().seed(seed).sample_of(&parts, sampled, None)?;
             if draws.info().stopped_early && self.stop.is_stopped() {
                 return Err(Error::Stopped { before: "all simulations were done".into() });
             }

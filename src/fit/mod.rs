@@ -172,9 +172,9 @@ impl Parts {
         let response = match train.response().real() {
             Some(_) if recipe.has_shares() => None,
             Some(_) => {
-                let scaling = Standardise::new().after(recipe.transform);
-                //~ fitted-response
-                Some(scaling.fit_response(&scaled.first(learnt_from))?)
+                let (scaling, first) =
+                    (Standardise::new().after(recipe.transform), scaled.first(learnt_from));
+                Some(scaling.fit_response(&first)?) //~ fitted-response
             }
             None => None,
         };
