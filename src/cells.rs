@@ -42,6 +42,11 @@ impl<'t> Rows<'t> {
         Self { rest: text, line: 1, separator, line_end, verbatim: false }
     }
 
+    /// The rows of a text that begins at a later line of the same file.
+    pub(crate) fn of_rest<'r>(&self, text: &'r str, line: usize) -> Rows<'r> {
+        Rows { line, verbatim: self.verbatim, ..Rows::new(text, self.separator) }
+    }
+
     /// The cells of the first row that is not blank; none in a text without one.
     pub(crate) fn first(&mut self) -> Result<Vec<Cow<'t, str>>, String> {
         let mut cells = Vec::new();
@@ -167,15 +172,15 @@ impl<'t> Rows<'t> {
     }
 }
 
-/// The text without byte-order mark, or the problem with it.
-pub(crate) fn decode(bytes: &[u8]) -> Result<&str, String> {
+/// The text, which begins at this line of its file, without byte-order mark, or the problem with it.
+pub(crate) fn decode(bytes: &[u8], line: usize) -> Result<&str, String> {
     if bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF]) {
         return Err("the file is UTF-16 text".into());
     }
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|error| {
         let good = &bytes[..error.valid_up_to()];
-        let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
+        let line = line + good.iter().filter(|byte| **byte == b'\n').count();
         let byte = bytes[error.valid_up_to()];
         format!("line {line} is not UTF-8 text (byte {byte:#04x})")
     })

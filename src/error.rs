@@ -4,10 +4,12 @@
 //! Match on the predicates ([`Error::is_data`], ...) rather than on the variants: variants may be
 //! added.
 
+use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 
+use crate::cut;
 use crate::message::{Advice, InRust, Setting, Vocabulary, advised, short};
 
 /// An error, before a run starts, or while files are read and written.
@@ -354,18 +356,41 @@ impl Error {
     }
 }
 
-/// Runs `work` and returns its result, or the message with which it panicked.
-pub(crate) fn unwound<R>(work: impl FnOnce() -> R) -> Result<R, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+/// The payload with which work has unwound.
+pub(crate) struct Unwound(Box<dyn Any + Send>);
+
+impl Unwound {
+    /// The error with which the work [unwound](unwind), or else that it panicked at `place`.
+    pub(crate) fn at(self, place: impl Into<String>) -> Error {
+        let payload = match self.0.downcast::<Error>() {
+            Ok(error) => return *error,
+            Err(payload) => payload,
+        };
         let text = payload.downcast_ref::<&str>().map(ToString::to_string);
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-        text.unwrap_or_else(|| "(a value that is no text)".into())
-    })
+        let message = text.unwrap_or_else(|| "(a value that is no text)".into());
+        Error::Panic { place: place.into(), message }
+    }
 }
 
-/// Runs `work` and returns its result, or an error that it panicked at `place`.
+/// Runs `work` and returns its result, or the payload with which it panicked.
+pub(crate) fn unwound<R>(work: impl FnOnce() -> R) -> Result<R, Unwound> {
+    catch_unwind(AssertUnwindSafe(|| cut::catching(work))).map_err(Unwound)
+}
+
+/// Runs `work` and returns its result, or the error with which it [unwound](unwind), or that it panicked at `place`.
 pub(crate) fn caught<R>(place: impl Into<String>, work: impl FnOnce() -> R) -> Result<R, Error> {
-    unwound(work).map_err(|message| Error::Panic { place: place.into(), message })
+    unwound(work).map_err(|unwound| unwound.at(place))
+}
+
+/// Leaves an evaluation, which has no other way to fail, with an error as the payload, which runs [catch](caught). Where nothing
+/// would catch it, it panics with the error's message.
+pub(crate) fn unwind(error: Error) -> ! {
+    if !cut::catches() || cfg!(panic = "abort") {
+        panic!("{error}");
+    }
+    // Unlike a panic it says nothing by itself.
+    resume_unwind(Box::new(error))
 }
 
 /// Names in a message, of which there may be very many.

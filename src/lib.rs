@@ -37,9 +37,11 @@
 //! [networks with a real response](guide::regression_networks),
 //! [whether MCMC is needed at all](guide::instead_of_mcmc),
 //! [predictions](guide::predictions),
+//! [what the model says of its columns](guide::effects),
 //! [which model is better](guide::which_model),
 //! [densities of your own](guide::own_densities),
 //! [large networks](guide::large_networks),
+//! [many rows](guide::many_rows),
 //! [densities that cost much](guide::surrogates),
 //! [modes far apart](guide::modes_and_evidence) and
 //! [symmetries](guide::symmetries).
@@ -90,7 +92,7 @@
 //! | --- | --- |
 //! | [`fit`] | a table, a model, a run and its answers in one, saved in a folder |
 //! | [`guide`] | what to do when, as programs to copy |
-//! | [`data`] | data sets, CSV and IDX files, scaling, splits, time series |
+//! | [`data`] | data sets, in memory and in files of rows, CSV and IDX files, scaling, splits, time series |
 //! | [`model`] | f(x; w) and its derivatives: linear, logistic, multilayer perceptron (in f32, too), linearised |
 //! | [`likelihood`] | p(y given f): Gaussian with one noise or one for each row, Student-t, shares, classes, also in order, counts |
 //! | [`prior`] | densities over named blocks of parameters, hierarchical if need be |
@@ -104,6 +106,7 @@
 //! | [`approximate`] | methods that people use instead of sampling: ensembles, Laplace, variational inference, SWAG, dropout, distillation |
 //! | [`evidence`] | log p(y) by stepping stone and thermodynamic integration, Bayes factors |
 //! | [`predict`] | predictions, posterior and prior predictive draws, intervals, calibration, scores, leave-one-out cross-validation, uncertainty of classes |
+//! | [`explain`] | effects of columns, their importance |
 //! | [`update`] | new rows for a posterior that was sampled, without a new run |
 //! | [`memory`] | the limit on the size of results, checked before they are allocated |
 //! | [`engine`] | tiles: a few rows at a time, for models and likelihoods of your own |
@@ -190,6 +193,8 @@ pub mod engine;
 pub mod error;
 #[allow(clippy::disallowed_methods)]
 pub mod evidence;
+#[allow(clippy::disallowed_methods)]
+pub mod explain;
 pub mod fit;
 mod gradient;
 mod kernel;

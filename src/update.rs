@@ -437,3 +437,43 @@ fn stats<T: Target>(target: &T, q: &[f64], ws: &mut T::Workspace) -> [f64; STATS
     let density = target.log_density(q, ws);
     [density.likelihood, density.prior, 1.0, 1.0, 0.0, 0.0]
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array1, Array2};
+
+    use super::*;
+
+    fn chain(log_lik: Vec<f64>) -> Chain {
+        let particles = (0..log_lik.len()).map(|i| vec![i as f64]).collect();
+        let (kernel, drawn) = (Vec::new(), Vec::new());
+        Chain { particles, log_lik, rng: ChainRng::new(0, 0), kernel, drawn, gradients: 0 }
+    }
+
+    /// Quantiles of 1 + 0.02 GPD(k), which are nearly equal but for a tail.
+    #[test]
+    fn weights_with_a_heavy_tail_are_not_enough_though_many_are_kept() {
+        let tail = |k: f64, i: usize| {
+            let u = (i as f64 + 0.5) / 1000.0;
+            (1.0 + 0.02 * (u.powf(-k) - 1.0) / k).ln()
+        };
+        for (k, are_enough) in [(0.3, true), (1.0, false)] {
+            let weights = chain((0..1000).map(|i| tail(k, i)).collect()).weights(1.0);
+            assert!((weights.k - k).abs() < 0.2, "{} {k}", weights.k);
+            assert!(weights.kept > KEPT, "{}", weights.kept);
+            assert_eq!(weights.are_enough(), are_enough, "{k}");
+        }
+    }
+
+    #[test]
+    fn new_rows_count_by_their_power_and_their_weight() {
+        let x = Array2::from_shape_fn((4, 1), |(i, _)| i as f64);
+        let all = Dataset::regression(x, Array1::zeros(4)).unwrap();
+        let weights =
+            |all: &Dataset, power| at_power(all, 2, power).unwrap().weights().map(|w| w.to_vec());
+        assert_eq!(weights(&all, 0.25), Some(vec![1.0, 1.0, 0.25, 0.25]));
+        assert_eq!(weights(&all, 1.0), None);
+        let all = all.with_weights(vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert_eq!(weights(&all, 0.5), Some(vec![1.0, 2.0, 1.5, 2.0]));
+    }
+}

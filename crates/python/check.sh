@@ -14,16 +14,38 @@ bin=$work/venv/bin
 # What the tests compare tables with.
 cargo build --release --locked --quiet --package bnn-mcmc-python --example read_csv
 
-# As `pip install` does from PyPI where there is no wheel: from the archive alone.
+# As PyPI would have it: the archive, and from that alone a wheel, on Linux by zig for systems as old as glibc 2.28.
 "$bin/maturin" sdist --out "$work/sdist"
-"$bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work" "$work"/sdist/*.tar.gz
+if [ "$(uname -s)" = Linux ]; then
+  export MATURIN_PEP517_ARGS="--zig --compatibility manylinux_2_28"
+fi
+PATH=$bin:$PATH "$bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+  --wheel-dir "$work" "$work"/sdist/*.tar.gz
 wheel=$(echo "$work"/*.whl)
+"$bin/twine" check --strict "$wheel" "$work"/sdist/*.tar.gz
+if [ "$(uname -s)" = Linux ]; then
+  tags=$("$bin/auditwheel" show "$wheel" | tr '\n' ' ')
+  if [[ $tags != *"consistent with"*manylinux_2_28* ]]; then
+    echo "$tags"
+    exit 1
+  fi
+fi
 bytes=$(wc -c < "$wheel")
 echo "$(basename "$wheel"): $bytes bytes"
 if [ "$bytes" -gt 4000000 ]; then
   echo "the wheel has more than 4 MB"
   exit 1
 fi
+# One wheel for every Python, with nothing but what it names itself.
+for python in python3.11 python3.12 python3.13 python3.14; do
+  if ! "$python" --version >/dev/null 2>&1; then
+    echo "NOT CHECKED: the wheel in $python"
+    continue
+  fi
+  "$python" -m venv "$work/$python"
+  "$work/$python/bin/pip" install --quiet --disable-pip-version-check --prefer-binary "$wheel"
+  "$work/$python/bin/python" -W ignore tests/first_fit.py
+done
 "$bin/pip" install --quiet --disable-pip-version-check --no-deps "$wheel"
 # The installed package, as a user's editor sees it.
 PATH=$bin:$PATH "$bin/pyright"

@@ -63,11 +63,17 @@ impl<'r> Source<'r> {
     /// All bytes, unless they are more than `limit`.
     pub(super) fn read_text(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
         let text = self.read_up_to(limit.saturating_add(1))?;
-        if text.len() as u64 > limit {
-            let problem = format!("the text is longer than {limit} bytes, which is the limit");
-            return Err(self.problem(problem).advise([Advice::RaiseLimit { if_trusted: true }]));
-        }
+        self.check_limit("text", &text, limit)?;
         Ok(text)
+    }
+
+    /// An error if `what`, a text, is longer than `limit`.
+    pub(super) fn check_limit(&self, what: &str, text: &[u8], limit: u64) -> Result<(), Error> {
+        if text.len() as u64 <= limit {
+            return Ok(());
+        }
+        let problem = format!("the {what} is longer than {limit} bytes, which is the limit");
+        Err(self.problem(problem).advise([Advice::RaiseLimit { if_trusted: true }]))
     }
 
     pub(super) fn problem(&self, problem: String) -> Error {

@@ -1,4 +1,4 @@
-//! Data: tables, reading them from text and from IDX files, scaling, splits, series,
+//! Data: tables, in memory and in files of rows, reading them from text and from IDX files, scaling, splits, series,
 //! simulated tables, and seven bundled sets.
 //!
 //! From a CSV file to training and test rows, scaled by the training rows:
@@ -27,6 +27,9 @@
 //! Images and labels as MNIST has them are read by an [`IdxReader`]; text and IDX files may be
 //! packed by gzip, which is recognised by its first two bytes.
 //!
+//! Rows that do not fit into memory are written to a [`RowFile`], from a CSV file of any size by
+//! [`CsvReader::store_path`], and read as a posterior needs them.
+//!
 //! A [`Dataset`] is valid once it exists. A problem with a file, an array or an argument is an
 //! [`Error`](crate::Error) that names it. Of a file with gaps, [`StandIn`]s and the lines that were
 //! left out say what was done.
@@ -38,6 +41,7 @@ mod dataset;
 mod gzip;
 mod idx;
 mod impute;
+mod row_file;
 mod scale;
 mod series;
 pub mod simulate;
@@ -48,12 +52,14 @@ mod transform;
 pub use crate::cells::{csv_cell, guarded, unguarded};
 pub use csv::{
     Cells, Charset, ColumnDescription, ColumnType, Columns, CsvData, CsvReader, DateOrder, Dates,
-    Decimal, Description, Encoding, Features, Fill, Finding, Lines, Schema, StandIn, TypedTable,
+    Decimal, Description, Encoding, Features, Fill, Finding, Lines, Schema, StandIn, StoredCsv,
+    TableColumn, TypedTable, ValueKind,
 };
-pub(crate) use csv::{indicator, new_group};
+pub(crate) use csv::{FEW_GRADES, ROWS_OF_GRADE, indicator, new_group};
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;
 pub(crate) use impute::{Gap, complete, complete_new};
+pub use row_file::{RowFile, RowWriter, Stored};
 pub(crate) use scale::mean_by;
 pub use scale::{ColumnScale, MinMax, Scaler, Standardise};
 pub use series::{Takens, smooth_13_months};

@@ -119,6 +119,46 @@ impl Standardise {
         Ok(Scaler { columns, ..scaler })
     }
 
+    /// Fits the columns of rows that do not lie in memory, as [`fit_features`](Self::fit_features) does: a `pass` calls its argument
+    /// with the weight and the numbers of each row that counts. `rows` and `total` are their number and the sum of
+    /// their weights.
+    pub(super) fn fit_passes(
+        &self,
+        (rows, total): (usize, f64),
+        names: &[String],
+        mut pass: impl FnMut(&mut dyn FnMut(f64, &[f64])) -> Result<(), Error>,
+    ) -> Result<Scaler, Error> {
+        if !self.transform.is_none() {
+            let allowed = "none: transform the features before they are written";
+            return Err(Error::argument("transform", self.transform, allowed));
+        }
+        let mut range = vec![[f64::INFINITY, f64::NEG_INFINITY]; names.len()];
+        let (mut first, mut sums) = (Vec::new(), vec![0.0; names.len()]);
+        pass(&mut |weight, x| {
+            if first.is_empty() {
+                first.extend_from_slice(x);
+            }
+            for (j, x) in x.iter().enumerate() {
+                range[j] = [range[j][0].min(*x), range[j][1].max(*x)];
+                sums[j] += weight * (x - first[j]);
+            }
+        })?;
+        let means: Vec<f64> =
+            first.iter().zip(&sums).map(|(first, sum)| first + sum / total).collect();
+        let mut squares = vec![0.0; names.len()];
+        pass(&mut |weight, x| {
+            for ((sum, x), mean) in squares.iter_mut().zip(x).zip(&means) {
+                *sum += weight * (x - mean).powi(2);
+            }
+        })?;
+        let column = |(j, name): (usize, &String)| {
+            let shift_and_scale = || (means[j], (squares[j] / total).sqrt());
+            ColumnScale::new(name, rows, range[j], self.allow_constant, shift_and_scale)
+        };
+        let columns = names.iter().enumerate().map(column).collect::<Result<_, _>>()?;
+        Ok(Scaler { columns, low: 0.0 })
+    }
+
     /// The transform of each column; `None` of those that stay as they are: constant columns, and features of two values.
     fn powers(
         &self,
@@ -261,6 +301,36 @@ pub struct ColumnScale {
 }
 
 impl ColumnScale {
+    /// The scaling of a column of so many rows with this range, without a transform.
+    fn new(
+        name: &str,
+        rows: usize,
+        [smallest, largest]: [f64; 2],
+        allow_constant: bool,
+        shift_and_scale: impl FnOnce() -> (f64, f64),
+    ) -> Result<Self, Error> {
+        let problem = |problem: String| Err(Error::table(format!("column `{name}`"), problem));
+        let (shift, scale) = if smallest < largest {
+            shift_and_scale()
+        } else if allow_constant {
+            (smallest, 1.0)
+        } else {
+            let advice = [
+                Advice::Ignore { column: name.into(), if_identifier: false },
+                Advice::in_rust("call `Standardise::allow_constant`"),
+            ];
+            let rows = count(rows, "row");
+            let found = format!("constant ({}) over all {rows}", number(smallest));
+            return problem(found).map_err(|error| error.advise(advice));
+        };
+        if !(shift.is_finite() && scale.is_normal()) {
+            return problem(format!(
+                "the spread from {smallest:e} to {largest:e} is beyond the range of numbers"
+            ));
+        }
+        Ok(Self { name: name.into(), shift, scale, transform: None })
+    }
+
     /// x with g(x) = `value`.
     fn inverse(&self, value: f64) -> f64 {
         self.transform.map_or(value, |power| power.inverse(value))
@@ -310,26 +380,15 @@ impl Scaler {
         for (column, name) in x.columns().into_iter().zip(names) {
             let smallest = column.fold(f64::INFINITY, |a, &b| a.min(b));
             let largest = column.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
-            let problem = |problem: String| Err(Error::table(format!("column `{name}`"), problem));
-            let (shift, scale) = if smallest < largest {
-                shift_and_scale(column, smallest, largest)
-            } else if allow_constant {
-                (smallest, 1.0)
-            } else {
-                let advice = [
-                    Advice::Ignore { column: name.clone(), if_identifier: false },
-                    Advice::in_rust("call `Standardise::allow_constant`"),
-                ];
-                let rows = count(x.nrows(), "row");
-                let found = format!("constant ({}) over all {rows}", number(smallest));
-                return problem(found).map_err(|error| error.advise(advice));
-            };
-            if !(shift.is_finite() && scale.is_normal()) {
-                return problem(format!(
-                    "the spread from {smallest:e} to {largest:e} is beyond the range of numbers"
-                ));
-            }
-            columns.push(ColumnScale { name: name.clone(), shift, scale, transform: None });
+            let shift_and_scale = || shift_and_scale(column, smallest, largest);
+            let range = [smallest, largest];
+            columns.push(ColumnScale::new(
+                name,
+                x.nrows(),
+                range,
+                allow_constant,
+                shift_and_scale,
+            )?);
         }
         Ok(Self { columns, low })
     }
@@ -344,6 +403,11 @@ impl Scaler {
     /// Shift and scale of each column.
     pub fn columns(&self) -> &[ColumnScale] {
         &self.columns
+    }
+
+    /// The number to which each shift is mapped.
+    pub(super) fn low(&self) -> f64 {
+        self.low
     }
 
     /// Whether no column is transformed.

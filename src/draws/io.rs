@@ -76,7 +76,7 @@ impl Draws {
         reader.read_to_end(&mut bytes).map_err(|e| Error::io(table, e))?;
         bytes.shrink_to_fit();
         let advice = ["save it as UTF-8".into()];
-        let text = decode(&bytes).map_err(|found| problem(found).advise(advice))?;
+        let text = decode(&bytes, 1).map_err(|found| problem(found).advise(advice))?;
 
         let mut rows = Rows::new(text, Separator::Char(','));
         rows.verbatim = true;

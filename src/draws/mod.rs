@@ -106,8 +106,8 @@ pub struct RunInfo {
     pub checkpoint_error: Option<String>,
     /// The reason why a [recorder] failed, which ended the run, if one did.
     pub recorder_error: Option<String>,
-    /// The message of the panic that ended the run, if one did, and which chain it was in: see
-    /// [`Sampler::run`](crate::sampler::Sampler::run). Verdicts on such a run say so.
+    /// The message of the panic that ended the run, if one did, and which chain it was in, or of the file whose rows could not be
+    /// read any more: see [`Sampler::run`](crate::sampler::Sampler::run). Verdicts on such a run say so.
     pub panic: Option<String>,
 }
 

@@ -14,6 +14,8 @@
 //! [wide](is_wide) takes the products of [`gemm`], which are blocked for the cache, with a buffer for each
 //! thread; its weights have one sum each.
 
+use std::ops::Range;
+
 use super::gemm::{Matrix, gemm};
 use super::simd::{Real, Vector};
 
@@ -113,6 +115,20 @@ pub(super) fn backward_inputs<F: Real, V: Vector<F>>(
     }
 }
 
+/// The columns of X that are taken at a time where there are more than twice as many: with all columns of Z they stay in the
+/// cache of a core. The order of each sum stays the same.
+const COLUMNS_AT_A_TIME: usize = 64;
+
+/// The vectors of rows that are then taken at a time.
+const VECTORS_AT_A_TIME: usize = 8;
+
+/// The parts of so many columns of X that are taken one after the other.
+#[inline(always)]
+fn parts_of_columns(columns: usize) -> impl Iterator<Item = Range<usize>> {
+    let parts = if columns > 2 * COLUMNS_AT_A_TIME { columns / COLUMNS_AT_A_TIME } else { 1 };
+    (0..parts).map(move |i| i * columns / parts..(i + 1) * columns / parts)
+}
+
 /// Every output column is the sum over the columns of `x` times their weights: four outputs at a
 /// time, then the one to three that are left, each with at least six vectors in registers.
 #[inline(always)]
@@ -123,66 +139,100 @@ fn product<F: Real, V: Vector<F>>(
     stride: usize,
     out: &mut [F],
 ) {
-    let (x, out, stride) = (V::chunks(x), V::chunks_mut(out), stride / V::LANES);
+    let stride = stride / V::LANES;
+    let (x, out) = (V::chunks(x), V::chunks_mut(out));
+    let inputs = x.len() / stride;
+    for columns in parts_of_columns(inputs) {
+        let part = &x[columns.start * stride..columns.end * stride];
+        // Of a part as few rows at a time as its block has, which then stay next to the core.
+        let rows = if columns.len() < inputs { VECTORS_AT_A_TIME } else { stride };
+        for first in (0..stride).step_by(rows) {
+            let rows = first..stride.min(first + rows);
+            product_of_part::<F, V>(level, weights, columns.start, part, stride, rows, out);
+        }
+    }
+}
+
+/// The [`product`] with columns of X from column `from` on, added to that with those before.
+#[inline(always)]
+fn product_of_part<F: Real, V: Vector<F>>(
+    level: V::Level,
+    weights: impl Weights<F>,
+    from: usize,
+    x: &[V::Chunk],
+    stride: usize,
+    rows: Range<usize>,
+    out: &mut [V::Chunk],
+) {
     let mut fours = out.chunks_exact_mut(4 * stride);
     let mut first = 0;
     for four in &mut fours {
         // Twice the registers: a larger block, with fewer loads per product.
         if V::REGISTERS == 32 {
-            outputs::<F, V, 4, 4>(level, weights, first, x, stride, four);
+            outputs::<F, V, 4, 4>(level, weights, [first, from], x, stride, rows.clone(), four);
         } else {
-            outputs::<F, V, 4, 2>(level, weights, first, x, stride, four);
+            outputs::<F, V, 4, 2>(level, weights, [first, from], x, stride, rows.clone(), four);
         }
         first += 4;
     }
     let rest = fours.into_remainder();
     match rest.len() / stride {
         0 => {}
-        1 => outputs::<F, V, 1, 8>(level, weights, first, x, stride, rest),
-        2 => outputs::<F, V, 2, 4>(level, weights, first, x, stride, rest),
-        _ => outputs::<F, V, 3, 2>(level, weights, first, x, stride, rest),
+        1 => outputs::<F, V, 1, 8>(level, weights, [first, from], x, stride, rows, rest),
+        2 => outputs::<F, V, 2, 4>(level, weights, [first, from], x, stride, rows, rest),
+        _ => outputs::<F, V, 3, 2>(level, weights, [first, from], x, stride, rows, rest),
     }
 }
 
-/// `U` output columns, `N` vectors of rows at a time.
+/// `U` output columns of these vectors of rows, `N` at a time.
 #[inline(always)]
 fn outputs<F: Real, V: Vector<F>, const U: usize, const N: usize>(
     level: V::Level,
     weights: impl Weights<F>,
-    first: usize,
+    from: [usize; 2],
     x: &[V::Chunk],
     stride: usize,
+    rows: Range<usize>,
     out: &mut [V::Chunk],
 ) {
-    let mut row = 0;
-    while row + N <= stride {
-        block::<F, V, U, N>(level, weights, first, x, stride, row, out);
+    let mut row = rows.start;
+    while row + N <= rows.end {
+        block::<F, V, U, N>(level, weights, from, x, stride, row, out);
         row += N;
     }
-    while row < stride {
-        block::<F, V, U, 1>(level, weights, first, x, stride, row, out);
+    while row < rows.end {
+        block::<F, V, U, 1>(level, weights, from, x, stride, row, out);
         row += 1;
     }
 }
 
-/// `U` output columns times `N` vectors of rows, in registers.
+/// `U` output columns from column `first` on times `N` vectors of rows, in registers, of columns of X from column `from` on.
 #[inline(always)]
 fn block<F: Real, V: Vector<F>, const U: usize, const N: usize>(
     level: V::Level,
     weights: impl Weights<F>,
-    first: usize,
+    [first, from]: [usize; 2],
     x: &[V::Chunk],
     stride: usize,
     row: usize,
     out: &mut [V::Chunk],
 ) {
-    let (start, zero) = (weights.start::<U>(first), V::splat(level, F::default()));
+    let zero = V::splat(level, F::default());
     let mut sum = [[zero; N]; U];
-    for u in 0..U {
-        sum[u] = [V::splat(level, start[u]); N];
+    if from == 0 {
+        let start = weights.start::<U>(first);
+        for u in 0..U {
+            sum[u] = [V::splat(level, start[u]); N];
+        }
+    } else {
+        for u in 0..U {
+            for v in 0..N {
+                sum[u][v] = V::load(level, &out[u * stride + row + v]);
+            }
+        }
     }
     for (k, column) in x.chunks_exact(stride).enumerate() {
-        let weight = weights.of_input::<U>(first, k);
+        let weight = weights.of_input::<U>(first, from + k); //~ product-part
         let rows: &[V::Chunk; N] = column[row..].first_chunk().expect("a block of rows");
         let mut x = [zero; N];
         for v in 0..N {
@@ -225,27 +275,30 @@ pub(super) fn backward_weights<F: Real, V: Vector<F>>(
         }
         return;
     }
-    let (mut dw, db) = V::chunks_mut(sums).split_at_mut(units * inputs);
+    let (dw, db) = V::chunks_mut(sums).split_at_mut(units * inputs);
     if bias {
         for (db, column) in db.iter_mut().zip(dz.chunks_exact(stride)) {
             let start = if fresh { V::splat(level, F::default()) } else { V::load(level, db) };
             column_sum::<F, V>(level, start, column).store(db); //~ bias-gradient
         }
     }
-    let (mut rest, x, stride) = (V::chunks(dz), V::chunks(x), stride / V::LANES);
-    // Twice the registers: sixteen sums at a time.
-    while V::REGISTERS == 32 && rest.len() >= 4 * stride {
-        let (rows, below) = dw.split_at_mut(4 * inputs);
-        weight_rows::<F, V, 4, 4>(level, rest, x, stride, rows, fresh);
-        (rest, dw) = (&rest[4 * stride..], below);
-    }
-    while rest.len() >= 2 * stride {
-        let (rows, below) = dw.split_at_mut(2 * inputs);
-        weight_rows::<F, V, 2, 4>(level, rest, x, stride, rows, fresh);
-        (rest, dw) = (&rest[2 * stride..], below);
-    }
-    if rest.len() >= stride {
-        weight_rows::<F, V, 1, 8>(level, rest, x, stride, dw, fresh);
+    let (dz, x, stride) = (V::chunks(dz), V::chunks(x), stride / V::LANES);
+    for columns in parts_of_columns(inputs) {
+        let (mut rest, mut dw) = (dz, &mut dw[..]);
+        // Twice the registers: sixteen sums at a time.
+        while V::REGISTERS == 32 && rest.len() >= 4 * stride {
+            let (rows, below) = dw.split_at_mut(4 * inputs);
+            weight_rows::<F, V, 4, 4>(level, rest, x, stride, columns.clone(), rows, fresh);
+            (rest, dw) = (&rest[4 * stride..], below);
+        }
+        while rest.len() >= 2 * stride {
+            let (rows, below) = dw.split_at_mut(2 * inputs);
+            weight_rows::<F, V, 2, 4>(level, rest, x, stride, columns.clone(), rows, fresh);
+            (rest, dw) = (&rest[2 * stride..], below);
+        }
+        if rest.len() >= stride {
+            weight_rows::<F, V, 1, 8>(level, rest, x, stride, columns, dw, fresh);
+        }
     }
 }
 
@@ -267,18 +320,18 @@ fn column_sum<F: Real, V: Vector<F>>(level: V::Level, start: V, column: &[F]) ->
     chains[0].add(chains[1]).add(chains[2].add(chains[3]))
 }
 
-/// The sums of `A` rows of W, `B` columns at a time.
+/// The sums of these columns of `A` rows of W, `B` columns at a time.
 #[inline(always)]
 fn weight_rows<F: Real, V: Vector<F>, const A: usize, const B: usize>(
     level: V::Level,
     dz: &[V::Chunk],
     x: &[V::Chunk],
     stride: usize,
+    columns: Range<usize>,
     dw: &mut [V::Chunk],
     fresh: bool,
 ) {
-    let inputs = dw.len() / A;
-    let mut first = 0;
+    let (mut first, inputs) = (columns.start, columns.end);
     while first + B <= inputs {
         weight_block::<F, V, A, B>(level, dz, x, stride, first, dw, fresh);
         first += B;
@@ -489,8 +542,20 @@ mod tests {
         }
     }
 
-    const SIZES: [(usize, usize); 10] =
-        [(1, 1), (1, 9), (2, 3), (3, 4), (4, 8), (5, 2), (7, 17), (10, 4), (9, 34), (101, 103)];
+    const SIZES: [(usize, usize); 12] = [
+        (1, 1),
+        (1, 9),
+        (2, 3),
+        (3, 4),
+        (4, 8),
+        (5, 2),
+        (7, 17),
+        (10, 4),
+        (9, 34),
+        (7, 131),
+        (131, 7),
+        (101, 103),
+    ];
 
     #[test]
     fn products_in_f64_match_triple_loops_at_every_level() {
@@ -507,8 +572,17 @@ mod tests {
     fn product_speed() {
         use crate::engine::TileStorage;
         let s = 128;
-        for (h, d) in [(3, 4), (10, 4), (1, 10), (16, 8), (50, 34), (50, 50), (1, 34), (1200, 1200)]
-        {
+        for (h, d) in [
+            (3, 4),
+            (10, 4),
+            (1, 10),
+            (16, 8),
+            (50, 34),
+            (50, 50),
+            (1, 34),
+            (64, 1000),
+            (1200, 1200),
+        ] {
             let (w, b) = (vec![0.5; h * d], vec![0.5; h]);
             let [mut x, mut dx] = [(); 2].map(|()| TileStorage::for_columns(d));
             let [mut z, mut dz, mut plain] = [(); 3].map(|()| TileStorage::for_columns(h));

@@ -21,6 +21,7 @@ pub(crate) mod elementary;
 pub(crate) mod gemm;
 pub(crate) mod gram;
 pub(crate) mod layer;
+mod lent;
 pub(crate) mod network;
 pub(crate) mod noisy;
 mod row_by_row;
@@ -31,6 +32,7 @@ use std::sync::OnceLock;
 use ndarray::{Array2, ArrayView2, ShapeBuilder};
 
 pub use activation::Activation;
+pub(crate) use lent::LentTiles;
 
 /// The most rows that a tile holds.
 pub const TILE_ROWS: usize = 256;
@@ -301,13 +303,18 @@ impl Tiles {
             for (from, row) in from.iter_mut().zip(rows) {
                 *from = &by_row[row * self.columns..][..self.columns];
             }
-            for (j, column) in to.chunks_exact_mut(stride).enumerate() {
-                for (to, from) in column[group * LANES..][..LANES].iter_mut().zip(from) {
-                    *to = from.get(j).copied().unwrap_or(0.0); // the last group may be short
-                }
-            }
+            fill_lanes(to, stride, group, from);
         }
         Tile::new(to, rows.len())
+    }
+}
+
+/// Writes a group of up to [`LANES`] rows into the columns, `stride` apart, of a tile; the rows that lack are zeros.
+pub(crate) fn fill_lanes(tile: &mut [f64], stride: usize, group: usize, rows: [&[f64]; LANES]) {
+    for (j, column) in tile.chunks_exact_mut(stride).enumerate() {
+        for (to, row) in column[group * LANES..][..LANES].iter_mut().zip(rows) {
+            *to = row.get(j).copied().unwrap_or(0.0); // the last group may be short
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::told::Listener;
 use super::{Origin, Parts, Recipe};
 use crate::Error;
 use crate::data::{Dataset, Schema};
@@ -59,15 +60,17 @@ impl Recipe {
             Some(schema) => self.like(data, schema)?,
             None => (self.clone(), Origin::default()),
         };
-        let chosen = recipe.for_rows(data)?.settled(data, &origin)?;
+        let (chosen, data, origin) = recipe.for_rows(data)?.of_most_rows(data, origin)?;
+        let chosen = chosen.settled(&data, &origin)?;
+        let (data, origin) = chosen.of_drawn(data, origin)?;
         let [chains, warmup, draws] = SIZES;
         let mut recipe = chosen
             .chains(self.chains.unwrap_or(chains))
             .warmup(self.warmup.unwrap_or(warmup))
             .draws(self.draws.unwrap_or(draws));
         (recipe.most_draws, recipe.folder, recipe.only_chains) = (None, None, None);
-        (recipe.threads, recipe.progress) = (None, false);
-        let parts = Parts::new(recipe, data, origin)?;
+        (recipe.threads, recipe.listener) = (None, Listener::None);
+        let parts = Parts::new(recipe, &data, origin)?;
         let Parts { recipe, posterior, train, .. } = &parts;
 
         let (began, done, said) = (Instant::now(), AtomicUsize::new(0), Mutex::new(EVERY));

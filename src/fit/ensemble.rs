@@ -25,18 +25,18 @@ pub(super) struct Member<A> {
 
 /// An ascent in which some coordinates stay where they are.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Held {
-    pub adam: Adam,
+pub(super) struct Held<S = FullGrad> {
+    pub adam: Adam<S>,
     /// The coordinates that stay.
     pub held: Vec<Range<usize>>,
 }
 
-impl Ascent for Held {
-    type Source = FullGrad;
+impl<S: Sync> Ascent for Held<S> {
+    type Source = S;
     /// Adam's, and room for a gradient.
     type State = (Moments, Vec<f64>);
 
-    fn gradient(&self) -> &FullGrad {
+    fn gradient(&self) -> &S {
         &self.adam.gradient
     }
 

@@ -283,10 +283,8 @@ pub(super) fn load(folder: &Path) -> Result<Fit, Error> {
     let mut saved = match read(folder)? {
         Read::Saved(saved) => *saved,
         Read::Damaged(error) => return Err(with_advice(folder, error)),
-        Read::Nothing if !folder.exists() => {
-            return Err(Error::io(folder, ErrorKind::NotFound.into()));
-        }
         Read::Nothing => {
+            fs::metadata(folder).map_err(|e| Error::io(folder, e))?;
             let nothing = "there is no `fit.json`: it is not the folder of a fit";
             return Err(match folder.join(CHECKPOINT).exists() {
                 true => with_advice(folder, problem(&folder.join(FIT), "it is not there")),

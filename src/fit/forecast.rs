@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::choices::Candidate;
-use super::recipe::Sizes;
+use super::recipe::{DrawnRows, MANY_ROWS, Sizes};
 use super::search::{DRAWS, FOLDS, WARMUP, decided, weights_of};
 use super::{Origin, Parts, Recipe};
 use crate::Error;
@@ -78,15 +78,20 @@ pub struct ForecastRun {
     pub warmup: usize,
     /// The draws of each after which they are first judged.
     pub draws: usize,
+    /// The number of rows, where there is [no time](Recipe::most_rows) for all.
+    pub rows: Option<usize>,
     /// The time until then.
     pub time: Duration,
 }
 
 impl fmt::Display for ForecastRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { candidate, chains, warmup, draws, time } = self;
+        let Self { candidate, chains, warmup, draws, rows, time } = self;
         let (chains, time) = (count(*chains, "chain"), duration(time.as_secs_f64()));
         write!(f, "about {time} for {chains} of {warmup} + {draws} iterations")?;
+        if let Some(rows) = rows {
+            write!(f, " on {rows} of the rows")?;
+        }
         candidate.map_or(Ok(()), |candidate| write!(f, " of {}", candidate.name()))
     }
 }
@@ -137,10 +142,11 @@ impl Recipe {
             Some(schema) => self.like(data, schema)?,
             None => (self.clone(), Origin::default()),
         };
-        let recipe = recipe.for_rows(data)?;
+        let (recipe, data, origin) = recipe.for_rows(data)?.of_most_rows(data, origin)?;
+        let data = &*data;
         let columns = data.response().width();
         let is_open = recipe.is_open();
-        let mut candidates = if is_open { recipe.first_candidates(columns) } else { Vec::new() };
+        let mut candidates = if is_open { recipe.candidates_for(data) } else { Vec::new() };
         let mut models: Vec<Recipe> = match is_open {
             true => candidates.iter().map(|candidate| candidate.of(&recipe, columns)).collect(),
             // Members of an ensemble are optimised first.
@@ -167,7 +173,7 @@ impl Recipe {
         let rows = recipe.rows_by_fold(data, &fold[0])?;
         // Chains on folds run side by side, of a deep network after the others, and the search ends when its share of the
         // time is over.
-        let first = recipe.first_candidates(columns).len().min(paces.len());
+        let first = recipe.candidates_for(data).len().min(paces.len());
         let stage = |paces: &[Option<Pace>]| {
             let seconds = || paces.iter().flatten().map(|pace| pace.of_fold());
             let all = seconds().sum::<f64>() * FOLDS as f64 / recipe.workers() as f64;
@@ -182,9 +188,13 @@ impl Recipe {
         let time = |s: f64| Duration::try_from_secs_f64(s).unwrap_or(Duration::MAX);
         let runs = timed.map(|((candidate, model), pace)| {
             let pace = pace.times(rows);
+            let drawn = model.rows_in(pace, data.rows(), left).filter(|_| is_open);
+            let share = drawn.map_or(1.0, |drawn| drawn.rows as f64 / drawn.of as f64);
+            let pace = pace.times(share);
             let sizes = if is_open { model.fitting(pace, left).0 } else { model.sizes() };
             let Sizes { chains, warmup, draws } = sizes;
-            ForecastRun { candidate, chains, warmup, draws, time: time(model.seconds(pace, sizes)) }
+            let time = time(model.seconds(pace, sizes));
+            ForecastRun { candidate, chains, warmup, draws, rows: drawn.map(|d| d.rows), time }
         });
         let at_most = limit.filter(|_| is_open && recipe.draws.is_none());
         Ok(Forecast {
@@ -231,6 +241,39 @@ impl Recipe {
         let most = (1..=DOUBLINGS).map(doubled).take_while(is_short).last();
         let most = most.filter(|_| self.draws.is_none());
         (taken, most)
+    }
+
+    /// The rows that there is time for, if the shortest run on all `rows` takes longer than what is left of it.
+    fn rows_in(&self, pace: Pace, rows: usize, left: f64) -> Option<DrawnRows> {
+        let shortest = self.seconds(pace, self.sizes_of(LEAST.0));
+        let is_open = self.warmup.is_none() || self.draws.is_none();
+        let is_free = self.most_rows.is_none() && is_open && rows > MANY_ROWS;
+        if !is_free || shortest <= RUN * left {
+            return None;
+        }
+        let drawn = (rows as f64 * (RUN * left / shortest).max(0.0)) as usize; //~ rows-in-time
+        Some(DrawnRows { rows: drawn.clamp(MANY_ROWS, rows), of: rows })
+            .filter(|drawn| drawn.rows < rows)
+    }
+
+    /// The recipe for the rows that there is time for, and the pace on them, after a search that began at `start`.
+    pub(super) fn in_time(
+        mut self,
+        start: Instant,
+        pace: Option<Pace>,
+        rows: usize,
+    ) -> (Self, Option<Pace>) {
+        let within = self.limit().unwrap_or(WITHIN);
+        let left = within.as_secs_f64() - start.elapsed().as_secs_f64();
+        let Some(drawn) = pace.and_then(|pace| self.rows_in(pace, rows, left)) else {
+            return (self, pace);
+        };
+        self.report(&format!(
+            "rows        {drawn}: the shortest run on all would take longer than there is time for"
+        ));
+        let pace = pace.map(|pace| pace.times(drawn.rows as f64 / rows as f64));
+        self.drawn = Some(drawn);
+        (self, pace)
     }
 
     /// The recipe with as many iterations as there is time for, after a search that began at `start`.
@@ -288,6 +331,25 @@ impl Recipe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fit::Fit;
+
+    /// Of a million rows, so many as let the shortest run take two thirds of the time.
+    #[test]
+    fn rows_are_drawn_where_there_is_no_time_for_all() {
+        let recipe = Fit::regression("y").threads(2);
+        // 150 + 100 iterations of four chains on two threads, 1.3 times as long as on folds: 6,500 s.
+        let pace = Pace { first: 10.0, later: 10.0 };
+        assert_eq!(recipe.rows_in(pace, 1_000_000, 9703.0), None);
+        let drawn = recipe.rows_in(pace, 1_000_000, 970.15).unwrap();
+        assert!(drawn.of == 1_000_000 && drawn.rows.abs_diff(100_000) < 100, "{drawn:?}");
+        for left in [0.0, -10.0, 1.0] {
+            assert_eq!(recipe.rows_in(pace, 1_000_000, left).unwrap().rows, 10_000);
+        }
+        // Few rows, and what was asked for, stay.
+        assert_eq!(recipe.rows_in(pace, 10_000, 1.0), None);
+        assert_eq!(recipe.clone().most_rows(usize::MAX).rows_in(pace, 1_000_000, 1.0), None);
+        assert_eq!(recipe.warmup(200).draws(100).rows_in(pace, 1_000_000, 1.0), None);
+    }
 
     #[test]
     fn a_pace_makes_a_forecast() {

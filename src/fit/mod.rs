@@ -25,21 +25,27 @@
 //! ```
 
 mod calibrated;
+mod checks;
 mod choices;
 mod conformal;
+mod decompose;
 mod ensemble;
+mod explain;
 mod folder;
 mod forecast;
 mod imputed;
 mod likelihood;
+mod linear;
 mod parts;
 mod range;
 mod recipe;
+mod relevance;
 mod rows;
 mod run;
 mod saved;
 mod search;
 mod sensitivity;
+mod told;
 mod unflushed;
 mod update;
 mod words;
@@ -50,14 +56,17 @@ use std::sync::Arc;
 
 use ndarray::{Array4, ArrayView2};
 
+pub use self::checks::PredictiveChecks;
 pub use self::choices::{Candidate, Method, Noise, WeightPrior};
 pub use self::forecast::{Forecast, ForecastRun};
 pub use self::imputed::Imputed;
 pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
-pub use self::recipe::Recipe;
+pub use self::recipe::{DrawnRows, Recipe};
+pub use self::relevance::Relevance;
 pub use self::search::{Search, Trial, Tried};
 pub use self::sensitivity::PriorSensitivity;
+pub use self::told::Told;
 pub use self::update::UpdatedFit;
 use crate::Error;
 use crate::data::{
@@ -147,10 +156,10 @@ impl Parts {
         }
         //~ fitted-ranges
         let ranges = learnt(range::ranges(counted.x().view(), train.feature_names()));
-        let leave_out = |column| Advice::Ignore { column, if_identifier: false };
-        let all_counted = data.counted();
-        let all = learnt(range::ranges(all_counted.x().view(), data.feature_names()));
-        check_constant(&all, all_counted.rows(), leave_out)?;
+        // Of a larger table, which was looked at before, a level may lie among the rows that were not drawn.
+        if recipe.drawn.is_none() {
+            check_features(data, n_features)?;
+        }
         if let Some(y) = counted.response().real() {
             let ranges = range::ranges(y.view(), train.response_names());
             let nothing = |_| "there is nothing to learn of this response".into();
@@ -232,6 +241,15 @@ impl Parts {
     }
 }
 
+/// An error if one of the first `n_features` features has the same value in all rows that count.
+fn check_features(data: &Dataset, n_features: usize) -> Result<(), Error> {
+    let counted = data.counted();
+    let mut ranges = range::ranges(counted.x().view(), data.feature_names());
+    ranges.truncate(n_features);
+    let leave_out = |column| Advice::Ignore { column, if_identifier: false };
+    check_constant(&ranges, counted.rows(), leave_out)
+}
+
 /// An error if a column has the same value in all rows, with advice about the column of that name.
 fn check_constant(
     ranges: &[FeatureRange],
@@ -273,6 +291,11 @@ impl Fit {
     /// A recipe for a response of any kind.
     pub fn of(task: Task, response: impl Into<Columns>) -> Recipe {
         Recipe::new(task, response.into())
+    }
+
+    /// The rows that were drawn from a table which has more, if the fit is of some of its rows: see [`Recipe::most_rows`].
+    pub fn drawn_rows(&self) -> Option<DrawnRows> {
+        self.parts.recipe.drawn
     }
 
     /// The verdict on the run: whether the chains agree about the predictions of the training rows (at

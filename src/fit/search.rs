@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::choices::{Candidate, Method, Noise, WeightPrior};
 use super::forecast::Pace;
+use super::told::Listener;
 use super::{Fit, Origin, Parts, Recipe};
 use crate::Error;
-use crate::data::{Dataset, Response, Split, Task, Transform};
+use crate::data::{Dataset, FEW_GRADES, ROWS_OF_GRADE, Response, Split, Task, Transform};
 use crate::error::caught;
 use crate::message::{Choice, Plain, count, duration, listed};
 use crate::portable::{ln, ln_gamma};
@@ -31,7 +32,7 @@ const MOST_ROWS: usize = 2000;
 pub(super) const WARMUP: usize = 150;
 pub(super) const DRAWS: usize = 100;
 /// The stream of random numbers of a search, which no chain has.
-const STREAM: u64 = u64::MAX - 1;
+pub(super) const STREAM: u64 = u64::MAX - 1;
 /// The units of the hidden layer of a network that is a candidate.
 const UNITS: usize = 20;
 /// The hidden layers of [`Candidate::NetworkDeep`], and the fewest rows that it is tried on.
@@ -60,6 +61,10 @@ const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
 /// rows. Where a network is chosen for one real response of 250 rows or more, [`NetworkDeep`](Candidate::NetworkDeep) is
 /// compared as well, if its chains would end in time. The folds have four fifths of the rows, and chains are short and single, which is to the disadvantage of the
 /// larger models.
+///
+/// A real response of at most 12 different values of 20 rows or more on average, such as grades, is given no noise by row: a density that narrows
+/// onto such values grows without bound, while its mean gets worse. Classes in order ([`Noise::Ordinal`]) suit it better than any
+/// density.
 ///
 /// Sources: cross-validation of log densities, Vehtari and Lampinen 2002,
 /// <https://doi.org/10.1162/08997660260293292>; the rule of one standard error, Breiman, Friedman, Olshen and Stone 1984,
@@ -305,6 +310,16 @@ impl Recipe {
         candidates
     }
 
+    /// The candidates that are always compared on these rows: noise by row not where the response has few different values, such as
+    /// grades.
+    pub(super) fn candidates_for(&self, data: &Dataset) -> Vec<Candidate> {
+        let mut candidates = self.first_candidates(data.response().width());
+        if has_few_values(data.response()) {
+            candidates.retain(|candidate| *candidate != Candidate::NetworkHeteroscedastic); //~ few-values
+        }
+        candidates
+    }
+
     /// The candidate that is tried after the first ones have been compared on so many rows: a deep network where a network
     /// was chosen.
     pub(super) fn deeper(
@@ -330,7 +345,7 @@ impl Recipe {
         deadline: Option<Instant>,
     ) -> Result<(Self, Option<Pace>), Error> {
         let columns = data.response().width();
-        let mut candidates = self.first_candidates(columns);
+        let mut candidates = self.candidates_for(data);
         // What is wrong with the table, or with a setting, is said before time is spent.
         let stopped = StopHandle::new();
         stopped.stop();
@@ -496,18 +511,17 @@ impl Recipe {
         let mut recipe = self.chains(1).warmup(WARMUP).draws(DRAWS).seed(seed);
         recipe.rows = Some(fold);
         (recipe.folder, recipe.only_chains, recipe.threads) = (None, None, None);
-        recipe.progress = false;
+        recipe.listener = Listener::None;
         recipe
     }
 
     /// The predictions of the test rows of the recipe's fold.
     fn predict_fold(&self, data: &Dataset, origin: &Origin) -> Result<Held, Error> {
         let parts = Parts::new(self.clone(), data, origin.clone())?;
-        let start = Instant::now();
         let draws = parts.recipe.sample(&parts, None)?;
-        let all = start.elapsed().as_secs_f64();
         let sampling = draws.info().sampling_seconds;
-        let pace = Pace { first: (all - sampling) / WARMUP as f64, later: sampling / DRAWS as f64 };
+        let warmup = draws.info().warmup_seconds;
+        let pace = Pace { first: warmup / WARMUP as f64, later: sampling / DRAWS as f64 };
         if draws.info().stopped_early {
             return Err(Error::Stopped { before: PREDICTED.into() });
         }
@@ -582,6 +596,21 @@ pub(super) fn decided(
         intercept_only: None,
     };
     (search, pace)
+}
+
+/// Whether a real response has at most [`FEW_GRADES`] different values, each of [`ROWS_OF_GRADE`] rows on average.
+fn has_few_values(response: &Response) -> bool {
+    let Response::Real(y) = response else { return false };
+    let mut values: Vec<f64> = Vec::new();
+    for value in y {
+        if !values.contains(value) {
+            values.push(*value);
+        }
+        if values.len() > FEW_GRADES {
+            return false;
+        }
+    }
+    y.nrows() >= ROWS_OF_GRADE * values.len()
 }
 
 /// The log densities of [`Search::intercept_only`], fold by fold.
@@ -742,6 +771,19 @@ mod tests {
         assert_eq!(mean_and_error(&values, &[0.25; 4]), (mean, error));
         let (mean, error) = mean_and_error(&values, &[1.0, 0.0, 0.0, 0.0]);
         assert_eq!((mean, error), (1.0, 0.0));
+    }
+
+    #[test]
+    fn grades_get_no_noise_by_row() {
+        let of = |y: ndarray::Array1<f64>| {
+            let x = ndarray::Array2::from_shape_fn((y.len(), 1), |(i, _)| i as f64);
+            let data = Dataset::regression(x, y).unwrap();
+            let candidates = Fit::regression("y").candidates_for(&data);
+            candidates.contains(&Candidate::NetworkHeteroscedastic)
+        };
+        let y = |rows: usize, values: usize| (0..rows).map(|i| 0.5 * (i % values) as f64).collect();
+        assert!(!of(y(120, 6)) && !of(y(240, 12)));
+        assert!(of(y(119, 6)) && of(y(400, 13)) && of(y(400, 400)));
     }
 
     #[test]

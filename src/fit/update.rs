@@ -10,7 +10,7 @@ use super::{AnyLikelihood, Fit, Method, Network, Origin, Outside, Parts, range};
 use crate::Error;
 use crate::data::{Dataset, Response, new_group};
 use crate::kernel::Algorithm;
-use crate::message::{count, number};
+use crate::message::count;
 use crate::portable::ln;
 use crate::sampler::Collapsed;
 use crate::threads;
@@ -54,7 +54,7 @@ impl UpdatedFit {
 
 impl fmt::Display for UpdatedFit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (rows, k) = (count(self.rows, "new row"), number(self.pareto_k));
+        let (rows, k) = (count(self.rows, "new row"), format!("{:.2}", self.pareto_k));
         match self.powers.len() {
             1 => write!(f, "{rows}: the draws were weighted (Pareto k {k})")?,
             powers => write!(

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::choices::{Candidate, Method, Noise, WeightPrior};
 use super::recipe::{
-    CUTPOINTS, DEGREES, DISPERSION, EXTRA_ZEROS, GROUPS, LOG_SD_BIAS, LOG_SD_SLOPES, MEMBER_PATH,
-    PRECISION, Recipe, SCALES, SQUARED_SCALE, START, TIME_SCALE,
+    ASCENT, CUTPOINTS, DEGREES, DISPERSION, EXTRA_ZEROS, GROUPS, LOG_SD_BIAS, LOG_SD_SLOPES,
+    MEMBER_PATH, PRECISION, ROWS_OF_STEP, Recipe, SCALES, SQUARED_SCALE, START, TIME_SCALE,
 };
 use super::search::DEEP_ROWS;
 use crate::data::{Columns, Task, Transform};
@@ -165,6 +165,9 @@ impl Recipe {
             Some(rows) => format!("those of the first {}", count(rows, "row")),
         };
         line("scaling", format!("{scaled} to mean 0 and standard deviation 1 over {of_rows}"))?;
+        if let Some(drawn) = self.drawn {
+            line("rows", drawn.to_string())?;
+        }
         self.validation_in_words(&mut line)?;
         line(
             "network",
@@ -190,13 +193,16 @@ impl Recipe {
         }
         line("weights", self.weights_in_words())?;
         line("noise", self.noise_in_words())?;
-        line(
-            "starts",
-            match self.bias_in_words() {
-                Some((mean, _)) => format!("N(0, {START}^2), around {mean} for the output's bias"),
-                None => format!("N(0, {START}^2)"),
-            },
-        )?;
+        line("starts", {
+            let bias = self
+                .bias_in_words()
+                .map(|(mean, _)| format!(", around {mean} for the output's bias"));
+            let ascent = match self.ascends() {
+                true => format!(", then {ASCENT} steps of Adam on {ROWS_OF_STEP} rows each"),
+                false => String::new(),
+            };
+            format!("N(0, {START}^2){}{ascent}", bias.unwrap_or_default())
+        })?;
         line(
             "sampler",
             match self.chosen_method(columns) {

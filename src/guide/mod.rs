@@ -28,6 +28,11 @@ pub mod instead_of_mcmc {}
 #[doc = include_str!("predictions.md")]
 pub mod predictions {}
 
+/// Effects: what the model says of its columns.
+///
+#[doc = include_str!("effects.md")]
+pub mod effects {}
+
 /// Which model is better: leave-one-out cross-validation, and the evidence.
 ///
 #[doc = include_str!("which_model.md")]
@@ -47,6 +52,11 @@ pub mod own_densities {}
 ///
 #[doc = include_str!("large_networks.md")]
 pub mod large_networks {}
+
+/// Many rows: tables that do not fit into memory.
+///
+#[doc = include_str!("many_rows.md")]
+pub mod many_rows {}
 
 /// Surrogates: a cheap density in the place of an expensive one, and still the exact posterior.
 ///

@@ -90,6 +90,8 @@ settings! {
     Model = "model",
     /// The time that a fit may take.
     Within = "within",
+    /// The most rows that a model is fitted to.
+    MostRows = "most_rows",
     /// The units of the hidden layers.
     Hidden = "hidden",
     /// The activation of hidden units.
@@ -187,6 +189,7 @@ impl Vocabulary for InRust {
                 | Setting::Validation
                 | Setting::Model
                 | Setting::Within
+                | Setting::MostRows
                 | Setting::Hidden
                 | Setting::Activation
                 | Setting::Skip
@@ -231,6 +234,7 @@ impl Vocabulary for Plain {
             Setting::Model if value.is_some() => "",
             Setting::Model => "the model",
             Setting::Within => "the time",
+            Setting::MostRows => "the number of rows",
             Setting::Activation => "the activation",
             Setting::Skip => "the linear part",
             // The words of the advice already say what to set.

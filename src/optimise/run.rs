@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Ascent;
 use crate::Error;
 use crate::cut;
-use crate::error::positive;
+use crate::error::{caught, positive};
 use crate::gradient::{GradSource, GradStream};
 use crate::kernel::Step;
 use crate::portable::cos;
@@ -209,7 +209,7 @@ where
     /// The ascent from `q`, with the random stream of chain 0.
     ///
     /// Errors: an argument out of range, `q` of the wrong length or of a log density or gradient
-    /// that is not finite; the errors of the score.
+    /// that is not finite; the errors of the score; rows in a file that cannot be read; a panic of the target or the score.
     pub fn run(&self, q: &[f64]) -> Result<Optimum, Error> {
         self.run_observed(0, q, |_, _, _| {})
     }
@@ -224,7 +224,9 @@ where
     ) -> Result<Optimum, Error> {
         let mut rng = batches(self.seed, chain);
         let how = (&self.ascent, self.schedule);
-        cut::within(None, || ascend(self.target, how, q, &mut rng, self.watch(), &mut observe))
+        caught(format!("chain {chain} of the optimisation"), || {
+            cut::apart(|| ascend(self.target, how, q, &mut rng, self.watch(), &mut observe))
+        })?
     }
 
     /// The ascents from where `from` starts each of `chains` chains, in parallel. Results do not
@@ -253,8 +255,10 @@ where
             // The stream by which a sampler's chain finds its start.
             let mut rng = ChainRng::new(self.seed, chain as u64).child(u64::MAX);
             let mut ws = self.target.workspace();
-            let start =
-                cut::within(None, || from.find(self.target, chain, chains, &mut rng, &mut ws))?;
+            let place = format!("chain {chain} of the optimisation, at its start,");
+            let start = caught(place, || {
+                cut::apart(|| from.find(self.target, chain, chains, &mut rng, &mut ws))
+            })??;
             fit(chain, start.q())
         };
         let mut fits = Vec::with_capacity(chains);

@@ -6,7 +6,7 @@ use ndarray::{Array2, s};
 
 use super::{Observed, Posterior, PosteriorWorkspace};
 use crate::Error;
-use crate::engine::{Tile, TileMut, TileStorage, Tiles, padded};
+use crate::engine::{LentTiles, Tile, TileMut, TileStorage, Tiles, padded};
 use crate::likelihood::Likelihood;
 use crate::message::Advice;
 use crate::model::Model;
@@ -29,7 +29,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     fn add_direction<'a>(
         &self,
         objective: Objective,
-        tiles: impl Iterator<Item = (Tile<'a>, Observed<'a>)>,
+        tiles: impl LentTiles<'a, Observed<'a>>,
         q: &[f64],
         grad: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
@@ -141,25 +141,23 @@ impl<M: Model, L: Likelihood> Descent for Posterior<M, L> {
                 Pass::PerRow => {
                     let (w, rate) = (&mut image[..self.n_weights], rule.learning_rate);
                     if rule.objective == Objective::SquaredError
-                        && self.model.descend_rows(
-                            w,
-                            &self.x,
-                            self.responses(),
-                            rate,
-                            &mut ws.model,
-                        )
+                        && let Some(x) = self.x.in_memory()
+                        && self.model.descend_rows(w, x, self.responses(), rate, &mut ws.model)
                     {
                         continue;
                     }
                     let share = 1.0 / self.x.rows() as f64;
-                    let rows = |tile| (0..Tile::rows(&tile)).map(move |row| (tile, row));
-                    for (x, y) in self.x.iter().flat_map(rows).zip(self.y.iter().flat_map(rows)) {
-                        copy_row(x, x_row);
-                        copy_row(y, y_row);
-                        direction.fill(0.0);
-                        let row = once((Tile::new(x_row, 1), self.observed(Tile::new(y_row, 1))));
-                        self.add_direction(rule.objective, row, image, direction, ws);
-                        self.descent_step(rule, share, image, direction, prior);
+                    let mut tiles = self.x.range(0..self.x.n_tiles(), self.y.iter());
+                    while let Some((x, y)) = tiles.next_tile() {
+                        for row in 0..x.rows() {
+                            copy_row((x, row), x_row);
+                            copy_row((y, row), y_row);
+                            direction.fill(0.0);
+                            let y = self.observed(Tile::new(y_row, 1));
+                            let row = once((Tile::new(x_row, 1), y));
+                            self.add_direction(rule.objective, row, image, direction, ws);
+                            self.descent_step(rule, share, image, direction, prior);
+                        }
                     }
                 }
             }

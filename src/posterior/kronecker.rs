@@ -3,7 +3,7 @@
 use super::{Observed, Posterior};
 use crate::Error;
 use crate::engine::gemm::{Matrix, gemm};
-use crate::engine::{Tile, TileMut};
+use crate::engine::{LentTiles, Tile, TileMut};
 use crate::likelihood::{Likelihood, SecondOrderLikelihood};
 use crate::model::{Mlp, Model, SecondOrderModel};
 use crate::prior::Family;
@@ -39,7 +39,8 @@ impl<L: SecondOrderLikelihood> Posterior<Mlp, L> {
         let mut ws = self.workspace();
         let mut scratch = self.second_order_scratch(&mut ws);
         self.model.begin(w, &mut ws.model);
-        for (x, Observed { y, weights }) in self.tiles() {
+        let mut tiles = self.tiles();
+        while let Some((x, Observed { y, weights })) = tiles.next_tile() {
             let (rows, stride) = (x.rows(), x.stride());
             let mut f = TileMut::new(&mut ws.out[..stride * outputs], rows);
             self.model.forward(w, x, f.reborrow(), &mut ws.model);

@@ -7,6 +7,7 @@
 mod collapsed;
 mod conditionals;
 mod descent;
+mod features;
 mod kronecker;
 mod linearised;
 mod log_likelihood;
@@ -17,6 +18,7 @@ mod outputs;
 mod second_order;
 mod walk;
 
+use features::Features;
 pub(crate) use kronecker::KroneckerFactors;
 pub use log_likelihood::LogLikelihood;
 pub(crate) use minibatch::Gathered;
@@ -27,8 +29,10 @@ pub use walk::PosteriorWorkspace;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use ndarray::ArrayView1;
+
 use crate::Error;
-use crate::data::{Dataset, Response};
+use crate::data::{Dataset, Response, RowFile};
 use crate::engine::{LANES, TILE_ROWS, Tiles};
 use crate::layout::Layout;
 use crate::likelihood::Likelihood;
@@ -84,7 +88,7 @@ pub struct Posterior<M, L> {
     blank: Response,
     /// A checksum of the response as it was given; `None` for a part of its rows.
     response_checksum: Option<u32>,
-    x: Tiles,
+    x: Features,
     /// The response as the likelihood sees it and, if rows have weights, a column of these.
     y: Tiles,
     is_weighted: bool,
@@ -105,6 +109,18 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     pub fn new(model: M, likelihood: L, data: &Dataset, priors: Priors) -> Result<Self, Error> {
         let priors = priors.resolve(&model.layout(), &likelihood.layout())?;
         Self::resolved(model, likelihood, data, priors)
+    }
+
+    /// The same of rows in a file, whose features are read as they are needed. Draws are those of the same rows in
+    /// memory; see [`RowFile`].
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new).
+    pub fn on_file(model: M, likelihood: L, rows: &RowFile, priors: Priors) -> Result<Self, Error> {
+        let priors = priors.resolve(&model.layout(), &likelihood.layout())?;
+        let x = |tile_rows| Features::in_file(rows, tile_rows);
+        let names = [rows.feature_names(), rows.response_names()];
+        Self::put_together(model, likelihood, priors, names, x, (rows.response(), rows.weights()))
     }
 
     /// The posterior by the same model, likelihood and priors given other rows, such as rows that were simulated: with q
@@ -138,25 +154,40 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         model: M,
         likelihood: L,
         data: &Dataset,
-        (layout, priors): (Layout, Vec<BlockPrior>),
+        priors: (Layout, Vec<BlockPrior>),
     ) -> Result<Self, Error> {
-        check_inputs(&model, data.n_features())?;
+        let x = |tile_rows| Features::InMemory(Tiles::with_rows(data.x().view(), tile_rows));
+        let names = [data.feature_names(), data.response_names()];
+        Self::put_together(model, likelihood, priors, names, x, (data.response(), data.weights()))
+    }
+
+    /// The posterior of features that `x` cuts into tiles of so many rows, with the names of features and responses.
+    fn put_together(
+        model: M,
+        likelihood: L,
+        (layout, priors): (Layout, Vec<BlockPrior>),
+        [feature_names, response_names]: [&[String]; 2],
+        x: impl FnOnce(usize) -> Features,
+        (response, weights): (&Response, Option<ArrayView1<f64>>),
+    ) -> Result<Self, Error> {
+        check_inputs(&model, feature_names.len())?;
         check_tile_rows(model.tile_rows())?;
-        let y = likelihood.encode(data.response(), model.n_outputs())?;
-        let y = observed::with_weights(y, data.weights());
+        let y = likelihood.encode(response, model.n_outputs())?;
+        let y = observed::with_weights(y, weights);
+        let x = x(model.tile_rows());
         let n_phi = likelihood.layout().dim();
         Ok(Self {
             priors,
             n_phi,
             n_weights: model.layout().dim(),
-            feature_names: data.feature_names().to_vec(),
-            response_names: data.response_names().to_vec(),
-            blank: data.response().blank(1),
-            response_checksum: Some(data.response().checksum()),
-            x: Tiles::with_rows(data.x().view(), model.tile_rows()),
+            feature_names: feature_names.to_vec(),
+            response_names: response_names.to_vec(),
+            blank: response.blank(1),
+            response_checksum: Some(response.checksum()),
+            x,
             y: Tiles::with_rows(y.view(), model.tile_rows()),
-            is_weighted: data.weights().is_some(),
-            n_weighted: data.total_weight(),
+            is_weighted: weights.is_some(),
+            n_weighted: weights.map_or(response.rows() as f64, |w| w.sum()),
             responses: OnceLock::new(),
             checksum: OnceLock::new(),
             layout,
@@ -261,7 +292,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             response_names: self.response_names.clone(),
             blank: self.blank.clone(),
             response_checksum: None,
-            x: self.x.select(rows),
+            x: Features::InMemory(self.x.select(rows)),
             y: self.y.select(rows),
             is_weighted: self.is_weighted,
             n_weighted: self.weights_of(rows).map_or(rows.len() as f64, |w| w.iter().sum()),

@@ -56,7 +56,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// The weights of all rows, if rows have weights.
     pub(crate) fn weights(&self) -> Option<Vec<f64>> {
-        self.is_weighted.then(|| self.tiles().flat_map(|(_, o)| o.weights.to_vec()).collect())
+        let all = || self.observed_in(0..self.x.n_tiles()).flat_map(|o| o.weights.to_vec());
+        self.is_weighted.then(|| all().collect())
     }
 
     /// The weights of these rows, if rows have weights.

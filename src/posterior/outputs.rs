@@ -48,7 +48,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) -> Result<(), Error> {
         self.check_lengths(q, f.len())?;
         let mut rest = f;
-        self.for_each_output(q, self.x.iter().map(|x| (x, ())), ws, |_, out, ()| {
+        self.for_each_output(q, self.tiles(), ws, |_, out, _| {
             copy_rows(out.as_tile(), take_rows(&mut rest, out.as_tile()));
         });
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::{Observed, Posterior, PosteriorWorkspace};
 use crate::Error;
-use crate::engine::{Tile, TileMut, TileStorage};
+use crate::engine::{LentTiles, Tile, TileMut, TileStorage};
 use crate::likelihood::SecondOrderLikelihood;
 use crate::message::Advice;
 use crate::model::SecondOrderModel;
@@ -39,7 +39,8 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
         let outputs = self.model.n_outputs();
         let SecondOrderScratch { mean, r_out, r_d_out, v, hv } = scratch;
         self.model.begin(w, &mut ws.model);
-        for (x, Observed { y, weights }) in self.tiles() {
+        let mut tiles = self.tiles();
+        while let Some((x, Observed { y, weights })) = tiles.next_tile() {
             let (rows, stride) = (x.rows(), x.stride());
             let mut f = TileMut::new(&mut ws.out[..stride * outputs], rows);
             let mean = &mut mean[..stride * self.likelihood.n_means(outputs)];

@@ -16,7 +16,8 @@ use super::observed::weighted_sum;
 use super::second_order::SecondOrderScratch;
 use super::{Observed, Posterior};
 use crate::Error;
-use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
+use crate::cut;
+use crate::engine::{LentTiles, TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::layout::Layout;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
@@ -83,7 +84,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     pub(super) fn add_log_lik_grad<'a>(
         &self,
         factor: f64,
-        tiles: impl Iterator<Item = (Tile<'a>, Observed<'a>)>,
+        tiles: impl LentTiles<'a, Observed<'a>>,
         q: &[f64],
         grad: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
@@ -111,7 +112,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     #[inline]
     pub(super) fn propagate<'a>(
         &self,
-        tiles: impl Iterator<Item = (Tile<'a>, Observed<'a>)>,
+        mut tiles: impl LentTiles<'a, Observed<'a>>,
         w: &[f64],
         grad_w: &mut [f64],
         ws: &mut PosteriorWorkspace<M::Workspace>,
@@ -119,7 +120,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) {
         let PosteriorWorkspace { model, out, d_out, .. } = ws;
         self.model.begin(w, model);
-        for (x, y) in tiles {
+        while let Some((x, y)) = tiles.next_tile() {
             let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
             let mut out = TileMut::new(&mut out[..len], rows);
             let mut d_out = TileMut::new(&mut d_out[..len], rows);
@@ -157,23 +158,27 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// All rows, tile by tile: pairs of x and y.
-    pub(crate) fn tiles(&self) -> impl ExactSizeIterator<Item = (Tile<'_>, Observed<'_>)> {
-        self.x.iter().zip(self.y.iter().map(|y| self.observed(y)))
+    pub(crate) fn tiles(&self) -> impl LentTiles<'_, Observed<'_>> {
+        self.tiles_in(0..self.x.n_tiles())
     }
 
     /// The rows of the tiles with these numbers.
-    pub(super) fn tiles_in(
+    pub(super) fn tiles_in(&self, numbers: Range<usize>) -> impl LentTiles<'_, Observed<'_>> {
+        self.x.range(numbers.clone(), self.observed_in(numbers))
+    }
+
+    /// The responses of the tiles with these numbers.
+    pub(super) fn observed_in(
         &self,
         numbers: Range<usize>,
-    ) -> impl ExactSizeIterator<Item = (Tile<'_>, Observed<'_>)> {
-        let y = self.y.range(numbers.clone()).map(|y| self.observed(y));
-        self.x.range(numbers).zip(y)
+    ) -> impl ExactSizeIterator<Item = Observed<'_>> {
+        self.y.range(numbers).map(|y| self.observed(y))
     }
 
     /// The number of shares that the rows are cut into where a row takes three multiply-adds for
     /// each of `weights`.
     pub(super) fn n_shares(&self, weights: usize) -> usize {
-        n_shares(self.tiles().len(), self.x.rows(), weights)
+        n_shares(self.x.n_tiles(), self.x.rows(), weights)
     }
 
     /// Calls `work` for each of `n` shares of the rows, with a workspace and the numbers of its tiles, on
@@ -184,14 +189,16 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         ws: &mut PosteriorWorkspace<M::Workspace>,
         work: impl Fn(&mut Share, &mut PosteriorWorkspace<M::Workspace>, Range<usize>) + Sync,
     ) {
-        let tiles = self.tiles().len();
+        let tiles = self.x.n_tiles();
         ws.shares.resize_with(n, Share::default);
         let (shares, spare) = (&mut ws.shares, &ws.spare);
         let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let around = cut::around();
         let work = |(k, share): (usize, &mut Share)| {
             let own = spare().pop();
             let mut own = own.unwrap_or_else(|| self.workspace());
-            work(share, &mut own, k * tiles / n..(k + 1) * tiles / n); //~ share-of-tiles
+            let tiles = k * tiles / n..(k + 1) * tiles / n; //~ share-of-tiles
+            cut::within(around.clone(), || work(share, &mut own, tiles));
             spare().push(own);
         };
         // A thread with other chains pending, or outside a thread pool, evaluates all of its shares
@@ -219,7 +226,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     pub(crate) fn log_lik_of<'a>(
         &self,
         q: &[f64],
-        tiles: impl Iterator<Item = (Tile<'a>, Observed<'a>)>,
+        tiles: impl LentTiles<'a, Observed<'a>>,
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) -> f64 {
         let (mut likelihood, mut log_lik) = (0.0, [0.0; TILE_ROWS]);
@@ -236,14 +243,14 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     pub(crate) fn for_each_output<'a, W>(
         &self,
         q: &[f64],
-        tiles: impl Iterator<Item = (Tile<'a>, W)>,
+        mut tiles: impl LentTiles<'a, W>,
         ws: &mut PosteriorWorkspace<M::Workspace>,
         mut visit: impl FnMut(&[f64], TileMut, W),
     ) {
         let (w, phi) = self.split(q);
         let PosteriorWorkspace { model, out, .. } = ws;
         self.model.begin(w, model);
-        for (x, with) in tiles {
+        while let Some((x, with)) = tiles.next_tile() {
             let len = x.stride() * self.model.n_outputs();
             let mut out = TileMut::new(&mut out[..len], x.rows());
             self.model.forward(w, x, out.reborrow(), model);

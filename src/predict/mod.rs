@@ -27,6 +27,8 @@
 //! | how long will it take, and with what probability longer? | [`survival`](Predictions::survival) | numbers with bounds |
 //! | which classes are confused? | [`confusion`](Predictions::confusion) | classes |
 //! | are the probabilities right? | [`brier`](Predictions::brier), [`reliability`](Predictions::reliability) | classes |
+//! | would the model have made rows like these? | [`check`](Predictions::check), [`Fit::predictive_checks`](crate::fit::Fit::predictive_checks) | real, counts, classes |
+//! | how much of the uncertainty could more rows remove? | [`decompose`](Predictions::decompose) | any |
 //! | how uncertain are they, and why? | [`uncertainty`](Predictions::uncertainty), [`along_chains`](Predictions::along_chains) | classes |
 //! | the same, and mean and sd, of draws too large to keep? | [`StreamedUncertainty`], [`StreamedMoments`] | classes, real |
 //! | are these inputs unlike the training data? | [`separation`](Predictions::separation) | classes |
@@ -63,8 +65,10 @@
 
 mod calibration;
 mod cells;
+mod check;
 mod classification;
 mod conformal;
+mod decomposition;
 mod held_out;
 mod loo;
 mod noise;
@@ -80,13 +84,17 @@ mod uncertainty;
 mod zarr;
 
 pub use calibration::{Bins, Pit, Reliability, ReliabilityBin};
+pub use check::PredictiveCheck;
 pub use classification::ConfusionMatrix;
+pub(crate) use conformal::check_level;
 pub use conformal::{
     AddOneIn, Conformal, ConformalScore, JackknifePlus, PredictionSets, SplitConformal,
     conformal_quantile, jackknife_plus,
 };
+pub use decomposition::Decomposition;
 pub use held_out::HeldOut;
 pub use loo::{ComparedModel, Loo, LooComparison, LooRow};
+pub(crate) use loo::{largest_k, smoothing::Smoothing};
 pub use predictions::Predictions;
 pub(crate) use regression::moments;
 pub use regression::{Coverage, Interval, crps, persistence};

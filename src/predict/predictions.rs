@@ -217,6 +217,11 @@ impl Predictions {
         self
     }
 
+    /// Whether the response is classes.
+    pub(super) fn is_of_classes(&self) -> bool {
+        self.response.class_names().is_some()
+    }
+
     /// The names of the response's columns, or the single name of a class column.
     pub fn response_names(&self) -> &[String] {
         &self.response_names
@@ -328,7 +333,7 @@ impl Predictions {
         let mut csv = BufWriter::new(writer);
         let cell = |name: &String| csv_cell(&guarded(name)).into_owned();
         let names: Vec<String> = self.column_names().iter().map(cell).collect();
-        let of_classes = self.response.class_names().is_some();
+        let of_classes = self.is_of_classes();
         let [column, mean] =
             if of_classes { ["class", "probability"] } else { ["response", "mean"] };
         let observed = self.observed_columns().ok().filter(|_| self.times.is_none());
@@ -372,7 +377,7 @@ impl Predictions {
         csv.flush()
     }
 
-    pub(super) fn column_names(&self) -> Vec<String> {
+    pub(crate) fn column_names(&self) -> Vec<String> {
         let columns = self.mean.dim().3;
         match &self.response {
             Response::Classes { names, .. } if columns == 1 => vec![names[1].clone()],

@@ -1,9 +1,10 @@
 //! Real responses and counts: intervals and their coverage, CRPS, skill.
 
-use ndarray::{Array2, Array4, ArrayView1, ArrayView2, ArrayView4, Axis, Zip, s};
+use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, ArrayView4, Axis, Zip, s};
 use rayon::prelude::*;
 
 use super::cells::{any_nan, map_cells};
+use super::conformal::check_level;
 use super::predictions::Predictions;
 use crate::Error;
 use crate::data::{Dataset, Response, Scaler, mean_by};
@@ -154,6 +155,26 @@ impl Predictions {
     pub fn predictive_interval(&self, level: f64) -> Result<Interval, Error> {
         self.check_numbers()?;
         self.interval(self.predictive_draws(), level) //~ predictive-interval
+    }
+
+    /// Quantiles of new observations at these probabilities, from the posterior predictive draws: `[row, column, probability]`. Of
+    /// counts each is a count, the smallest one that at least so large a share of the draws does not exceed.
+    ///
+    /// # Errors
+    /// If there are no draws, a probability is not between 0 and 1, or the response is classes.
+    pub fn predictive_quantiles(&self, probabilities: &[f64]) -> Result<Array3<f64>, Error> {
+        self.check_numbers()?;
+        self.draws_of_mean()?;
+        if let Some(p) = probabilities.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+            return Err(Error::argument("probabilities", p, "between 0 and 1"));
+        }
+        let of_cell = |_, sorted: &[f64]| -> Vec<f64> {
+            probabilities.iter().map(|p| self.quantile_of_new(sorted, *p)).collect()
+        };
+        let quantiles = map_cells(self.predictive_draws(), of_cell).concat();
+        let (_, _, rows, columns) = self.drawn.dim();
+        let quantiles = Array3::from_shape_vec((rows, columns, probabilities.len()), quantiles);
+        Ok(quantiles.expect("there is a quantile for each cell and probability"))
     }
 
     /// The share of observed responses within their
@@ -415,9 +436,7 @@ impl Predictions {
         levels: &[f64],
         quantile: impl Fn(&[f64], f64) -> f64 + Sync,
     ) -> Result<Vec<Interval>, Error> {
-        if let Some(level) = levels.iter().find(|level| !(**level > 0.0 && **level < 1.0)) {
-            return Err(Error::argument("level", level, "above 0 and below 1"));
-        }
+        levels.iter().try_for_each(|level| check_level(*level))?;
         self.draws_of_mean()?;
         let tails: Vec<f64> = levels.iter().map(|level| 0.5 - 0.5 * level).collect();
         let bounds = map_cells(values, |_, x| -> Vec<[f64; 2]> {

@@ -69,8 +69,10 @@ pub(super) struct ChainData {
     pub n_stats: usize,
     pub values: Vec<f64>,
     pub stats: Vec<f64>,
-    /// The reason why the chain cannot go on: its recorder failed, or something panicked.
+    /// The reason why the chain cannot go on, if it is not its recorder: something panicked, or the target's rows cannot be read.
     pub failure: Option<Error>,
+    /// The reason why its recorder failed.
+    pub recorder_failure: Option<Error>,
     /// Gradients that it took to [approach](Kernel::approach) a place from which the chain could begin.
     pub climbed: u64,
     pub at: Place,
@@ -200,7 +202,7 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> TypedChain<'_, 't, T, K, R
             }
             at.unfinished.add(&step); //~ unfinished-step
         }
-        let ChainData { at, values, stats, n_stats, failure, .. } = &mut self.data;
+        let ChainData { at, values, stats, n_stats, recorder_failure, .. } = &mut self.data;
         let Unfinished { accept_prob, accepted, divergent, gradients, .. } =
             std::mem::take(&mut at.unfinished);
         at.divergences[1] += divergent;
@@ -222,7 +224,7 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> TypedChain<'_, 't, T, K, R
         if let Some(record) = &mut self.record {
             let draw = OneDraw { index: at.done[1], q: at.point.q(), log_density: density };
             if let Err(error) = self.recorder.record(record, self.target, draw, &mut self.ws) {
-                *failure = Some(error);
+                *recorder_failure = Some(error);
                 ending.fail();
             }
         }
@@ -257,7 +259,7 @@ impl<'t, T: Target, K: Kernel<&'t T>, R: Recorder<T>> Chain for TypedChain<'_, '
     fn advance(&mut self, phase: Phase, end: usize, total: usize, ending: &Ending) {
         let began = Instant::now();
         let mut rounds = 0_u64;
-        cut::within(None, || {
+        cut::apart(|| {
             while self.data.at.done[phase as usize] < end && !ending.has_come() {
                 match phase {
                     Phase::Warmup => self.warm_up(total, ending),

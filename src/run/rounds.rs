@@ -218,12 +218,16 @@ impl Rounds {
         seconds: [f64; 2],
         mut panic: Option<Error>,
     ) -> Result<RunInfo, Error> {
-        let failures = chains.iter_mut().filter_map(|chain| chain.data_mut().failure.take());
-        let (panics, errors): (Vec<_>, Vec<_>) = failures.partition(Error::is_panic);
-        panic = panics.into_iter().next().or(panic);
+        let failure = chains.iter_mut().find_map(|chain| chain.data_mut().failure.take());
+        let recorder = chains.iter_mut().find_map(|chain| chain.data_mut().recorder_failure.take());
+        panic = failure.or(panic);
         let mut checkpoint_error = None;
         if let Some(saver) = &saver {
-            let cause = if panic.is_some() { "the run panicked" } else { "a recorder failed" };
+            let cause = match &panic {
+                Some(error) if error.is_panic() => "the run panicked",
+                Some(_) => "the rows cannot be read",
+                None => "a recorder failed",
+            };
             let error = saver.error.as_ref().map(Error::to_string);
             let stays = || format!("{cause}, so the last checkpoint stays");
             checkpoint_error = self.ending.has_failed().then(stays).or(error);
@@ -243,7 +247,7 @@ impl Rounds {
         Ok(RunInfo {
             reports,
             checkpoint_error,
-            recorder_error: errors.first().map(Error::to_string),
+            recorder_error: recorder.as_ref().map(Error::to_string),
             panic: panic.as_ref().map(Error::to_string),
             ..self.so_far(chains, seconds, self.sizes.draws)
         })
@@ -268,9 +272,9 @@ impl Rounds {
     }
 }
 
-/// Does `work`. A panic in it is the chain's failure; the chain keeps the draws that are done.
+/// Does `work`. A panic in it, or an error with which it unwinds, is the chain's failure; the chain keeps the draws that are done.
 fn guard(chain: &mut dyn Chain, ending: &Ending, work: &dyn Fn(&mut dyn Chain)) {
-    let Err(message) = unwound(|| work(chain)) else { return };
+    let Err(unwound) = unwound(|| work(chain)) else { return };
     let data = chain.data_mut();
     let place = match data.at.done {
         [iterations, 0] => {
@@ -280,7 +284,7 @@ fn guard(chain: &mut dyn Chain, ending: &Ending, work: &dyn Fn(&mut dyn Chain)) 
         [_, draws] => format!("chain {} after {}", data.index, count(draws, "draw")),
     };
     data.truncate(data.at.done[1]);
-    data.failure = Some(Error::Panic { place, message });
+    data.failure = Some(unwound.at(place));
     ending.fail();
 }
 

@@ -206,10 +206,11 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// not fit into memory, two parameters or blocks of one name, a chain without a starting point of
     /// finite log density, or a checkpoint that cannot be used or not be begun.
     ///
-    /// **Panics** of a density, kernel, recorder or progress report end the run as if it had been
+    /// **Panics** of a density, kernel, recorder or progress report, and [rows of a file](crate::data::RowFile) that cannot be read
+    /// any more, end the run as if it had been
     /// asked to stop: the draws that all chains have made come back with
-    /// [`RunInfo::panic`](crate::draws::RunInfo::panic). Before the first draw of any chain a panic
-    /// is an error. The checkpoint stays the last that was written, since the chain was in the midst
+    /// [`RunInfo::panic`](crate::draws::RunInfo::panic). Before the first draw of any chain they
+    /// are an error. The checkpoint stays the last that was written, since the chain was in the midst
     /// of a step; after a progress report, which is called between steps, one more is written.
     /// Programs built with `panic = "abort"` end at once.
     pub fn run(self) -> Result<Draws, Error> {
@@ -226,7 +227,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// panic has left it: it may hold a part of a draw that is not among the draws, and is not to be
     /// used.
     pub fn run_with<R: Recorder<T>>(self, recorder: &R) -> Result<(Draws, Vec<R::Record>), Error> {
-        cut::within(None, || self.run_apart(recorder))
+        cut::apart(|| self.run_apart(recorder))
     }
 
     fn run_apart<R: Recorder<T>>(self, recorder: &R) -> Result<(Draws, Vec<R::Record>), Error> {
@@ -483,7 +484,8 @@ fn chain_data(
         diverged: Vec::new(),
         warmup_gradients: 0,
     };
-    Ok(ChainData { index, kept, n_stats, values, stats, failure: None, climbed: 0, at })
+    let (failure, recorder_failure, climbed) = (None, None, 0);
+    Ok(ChainData { index, kept, n_stats, values, stats, failure, recorder_failure, climbed, at })
 }
 
 /// Checks that `only` are chains of a run of `chains`.

@@ -3,10 +3,66 @@
 use approx::assert_relative_eq;
 use bnn_mcmc::predict::{crps, persistence};
 use bnn_mcmc::prelude::*;
-use ndarray::{Array3, array, s};
+use ndarray::{Array3, Array4, array, s};
 
 use super::fixtures::{binary, known, linear, with_draws};
 use crate::refused;
+
+#[test]
+fn the_uncertainty_of_a_new_observation_has_two_parts() {
+    // Means x, -x, 3 x and -3 x: variance 5 x^2; noise of variance 1/4.
+    let data = Dataset::regression(array![[0.0], [1.0], [2.0]], array![0.0, 0.0, 0.0]).unwrap();
+    let q = Array3::from_shape_fn((2, 2, 2), |(c, s, k)| {
+        [(2 * c + 1) as f64 * if s == 0 { 1.0 } else { -1.0 }, 0.0][k]
+    });
+    let (posterior, draws) = linear(Gaussian::fixed(0.5).unwrap(), &data, 1, q.clone());
+    let predictions = posterior.predict(&draws, &data).unwrap();
+    let noise = || posterior.predict_noise_sd(&draws, data.x().view());
+    let parts = predictions.decompose(noise).unwrap();
+    assert_eq!(parts.of_mean, array![[0.0], [5.0], [20.0]]);
+    assert_eq!(parts.noise, array![[0.25], [0.25], [0.25]]);
+    assert_eq!(parts.total, array![[0.25], [5.25], [20.25]]);
+    assert_eq!(parts.removable()[(1, 0)], 5.0 / 5.25);
+    assert_eq!(parts.ranking(), [2, 1, 0]);
+    assert!(!parts.are_entropies);
+    let other = || Ok(Array4::zeros((2, 2, 1, 1)));
+    refused!(
+        predictions.decompose(other),
+        Shape { what: "noise of each draw", found: "(2, 2, 1, 1)", expected: "(2, 2, 3, 1)" }
+    );
+    // Quantiles of the draws, the ends included.
+    let quantiles = predictions.predictive_quantiles(&[0.0, 0.5, 1.0]).unwrap();
+    for row in 0..3 {
+        let drawn = predictions.predictive_draws();
+        let drawn = drawn.slice(s![.., .., row, 0]);
+        let end = |f: fn(f64, f64) -> f64, from| drawn.iter().copied().fold(from, f);
+        assert_eq!(quantiles[(row, 0, 0)], end(f64::min, f64::INFINITY));
+        assert_eq!(quantiles[(row, 0, 2)], end(f64::max, f64::NEG_INFINITY));
+        assert!(quantiles[(row, 0, 0)] <= quantiles[(row, 0, 1)]);
+    }
+    let refused = predictions.predictive_quantiles(&[0.5, 1.5]);
+    refused!(refused, Argument { name: "probabilities", value: "1.5" });
+    // Two classes whose probabilities are 1/2 by all draws, or 0.1 and 0.9: entropies of Bernoulli variables.
+    let classes = Dataset::classification(array![[0.0], [1.0]], vec![0, 1], ["a", "b"]).unwrap();
+    let logit = (0.9_f64 / 0.1).ln();
+    let q =
+        Array3::from_shape_fn((1, 2, 2), |(_, s, k)| [if s == 0 { logit } else { -logit }, 0.0][k]);
+    let (posterior, draws) = linear(Bernoulli, &classes, 1, q);
+    let parts = posterior
+        .predict(&draws, &classes)
+        .unwrap()
+        .decompose(|| unreachable!("classes have no noise"))
+        .unwrap();
+    let entropy = -(0.9_f64 * 0.9_f64.ln() + 0.1 * 0.1_f64.ln());
+    for (row, [total, noise]) in
+        [[2.0_f64.ln(), 2.0_f64.ln()], [2.0_f64.ln(), entropy]].iter().enumerate()
+    {
+        assert_relative_eq!(parts.total[(row, 0)], total, max_relative = 1e-12);
+        assert_relative_eq!(parts.noise[(row, 0)], noise, max_relative = 1e-12);
+        assert!((parts.of_mean[(row, 0)] - (total - noise)).abs() < 1e-12);
+    }
+    assert!(parts.are_entropies);
+}
 
 #[test]
 fn how_far_chains_are_apart_is_hand_computed() {

@@ -4,11 +4,13 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use bnn_mcmc::data::Transform;
 use bnn_mcmc::draws::checkpoint::Every;
-use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
+use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, Told, WeightPrior};
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::sampler::Phase;
 use ndarray::{Array1, Array2, array};
 
 use crate::wait::wait_until;
@@ -328,4 +330,84 @@ fn shares_grades_and_counts_with_extra_zeros_are_fitted_and_predicted() {
     }
     let plain = short(Fit::counts("y").noise(Noise::Poisson)).fit(&data).unwrap();
     assert!(fit.loo().unwrap().elpd > plain.loo().unwrap().elpd + 100.0);
+}
+
+#[test]
+fn the_linear_model_is_that_of_the_same_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = training_file(folder.path());
+    let fit = recipe().validation(0.25).seed(4).read_csv(&path).unwrap();
+    let linear = fit.linear_model().unwrap();
+    assert_eq!(linear.network().sizes().len(), 2);
+    assert_eq!(linear.validation().unwrap().x(), fit.validation().unwrap().x());
+    // It is the candidate by its name.
+    let by_name = Fit::regression("strength").reader(|r| r.ignore(["id"]).drop_missing_rows());
+    let by_name = by_name.model(Candidate::Linear).validation(0.25).seed(4);
+    let by_name = by_name.chains(2).warmup(500).draws(500).read_csv(&path).unwrap();
+    assert_eq!(linear.draws().values(), by_name.draws().values());
+    // Of counts the scale of weights is sampled.
+    let x = Array2::from_shape_fn((40, 2), |(i, j)| ((i * 7 + j * 3) % 11) as f64);
+    let counts = Dataset::counts(x.clone(), x.column(0).mapv(|x| (x / 2.0).floor())).unwrap();
+    let fit = Fit::counts("y").hidden(&[2]).chains(1).warmup(50).draws(50).fit(&counts).unwrap();
+    let linear = fit.linear_model().unwrap();
+    assert!(linear.recipe().to_string().contains("half-t"), "{}", linear.recipe());
+}
+
+#[test]
+fn a_listener_hears_what_the_terminal_would_show() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = training_file(folder.path());
+    let heard = Arc::new(Mutex::new((Vec::new(), Vec::new())));
+    let told = heard.clone();
+    let fit = recipe().on_progress(move |event| {
+        let mut heard = told.lock().unwrap();
+        match event {
+            Told::Line(line) => heard.0.push(line.to_owned()),
+            Told::Sampling(progress) => {
+                heard.1.push((progress.phase, progress.done, progress.total))
+            }
+            _ => {}
+        }
+    });
+    let fit = fit.read_csv(&path).unwrap();
+    assert_eq!(fit.draws().values(), recipe().read_csv(&path).unwrap().draws().values());
+    let progress = heard.lock().unwrap().1.clone();
+    let draws = fit.draws().n_draws();
+    assert_eq!(*progress.last().unwrap(), (Phase::Sampling, draws, draws));
+    assert!(progress.iter().any(|(phase, ..)| *phase == Phase::Warmup));
+    // Where the data choose the model, each that was tried is a line.
+    let open = Fit::regression("strength").reader(|reader| reader.ignore(["id"]));
+    let told = heard.clone();
+    let open = open.chains(1).warmup(20).draws(20).on_progress(move |event| {
+        if let Told::Line(line) = event {
+            told.lock().unwrap().0.push(line.to_owned());
+        }
+    });
+    open.read_csv(&path).unwrap();
+    let lines = heard.lock().unwrap().0.clone();
+    assert!(lines.iter().any(|line| line.contains("linear")), "{lines:?}");
+}
+
+/// Chains of a network on many rows begin where ascents on minibatches end: two short iterations do not get there from a random start.
+#[test]
+fn chains_on_many_rows_begin_near_a_mode() {
+    let rmse = |rows: usize, method: Method| {
+        let x = Array2::from_shape_fn((rows, 1), |(i, _)| (i as f64 * 0.618).fract() * 4.0 - 2.0);
+        let mut rng = ChainRng::new(1, 0);
+        let y = x.column(0).mapv(|x| (2.0 * x).sin() + 0.1 * rng.normal());
+        let data = Dataset::regression(x, y).unwrap();
+        let recipe = Fit::regression("y").hidden(&[6]).method(method).chains(2).seed(1);
+        let recipe = recipe.warmup(2).draws(2).validation(0.1);
+        let fit = recipe.fit(&data).unwrap();
+        let is_said = fit.recipe().to_string().contains("5000 steps of Adam on 256 rows each");
+        let validation = fit.validation().unwrap();
+        let scores = fit.predict(validation).unwrap().scores().unwrap();
+        (scores.get("rmse").unwrap().posterior, is_said)
+    };
+    for method in [Method::Mams, Method::Nuts] {
+        let (few, few_said) = rmse(9999, method);
+        let (many, many_said) = rmse(10_000, method);
+        assert!(many < 0.2 && few > 0.3, "{method:?}: {few}, {many}");
+        assert_eq!((few_said, many_said), (false, true));
+    }
 }

@@ -1,5 +1,6 @@
 //! The choice of a model by the data.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use bnn_mcmc::data::{Dataset, Transform};
@@ -441,4 +442,68 @@ fn a_large_table_is_searched_by_some_of_its_rows() {
     let fit = recipe.fit(&data).unwrap();
     assert_eq!(fit.search().unwrap().rows, 2_000);
     assert_eq!(fit.draws().values().slice(s![0, .., 0]).len(), 5);
+}
+
+/// A fit of some rows of a table is that of a table of these rows, whose lines are known, and goes on in its folder.
+#[test]
+fn some_rows_of_a_table_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, path) = (folder.path().join("t.csv"), folder.path().join("run"));
+    let data = rows(300, |x| 0.7 * x);
+    let mut text = String::from("x1,x2,y\n");
+    for (x, y) in data.x().rows().into_iter().zip(data.real().unwrap()) {
+        writeln!(text, "{},{},{y}", x[0], x[1]).unwrap();
+    }
+    std::fs::write(&file, &text).unwrap();
+    let recipe = || short(Fit::regression("y")).noise(Noise::Gaussian);
+    let fit = recipe().most_rows(120).in_folder(&path).read_csv(&file).unwrap();
+    let drawn = fit.drawn_rows().unwrap();
+    assert_eq!((drawn.rows, drawn.of, fit.training().rows()), (120, 300, 120));
+    assert_eq!(drawn.to_string(), "120 of 300 rows, drawn at random");
+    assert_eq!(fit.search().unwrap().rows, 120);
+    // The rows are those of their lines, in order, spread over the table, and others with another seed.
+    let lines: Vec<usize> = fit.lines().unwrap().iter().collect();
+    for (row, line) in lines.iter().enumerate() {
+        assert_eq!(fit.data().x().row(row), data.x().row(line - 2));
+        assert_eq!(fit.training_row_name(row), format!("line {line}"));
+    }
+    let first = lines.iter().filter(|line| **line < 152).count();
+    assert!(lines.is_sorted() && (40..80).contains(&first), "{first}");
+    let other = recipe().seed(6).most_rows(120).read_csv(&file).unwrap();
+    assert_ne!(other.data(), fit.data());
+
+    // Without being asked again, the fit in the folder is known, and its draws are those of a table of these rows.
+    let known = recipe().in_folder(&path).read_csv(&file).unwrap();
+    assert_eq!(known.draws().values(), fit.draws().values());
+    let loaded = Fit::load(&path).unwrap();
+    assert_eq!((loaded.drawn_rows(), loaded.data()), (Some(drawn), fit.data()));
+    assert_eq!(loaded.lines(), fit.lines());
+    let alone = recipe().fit(fit.data()).unwrap();
+    assert_eq!(alone.draws().values(), fit.draws().values());
+    assert_eq!(alone.drawn_rows(), None);
+    refused!(recipe().most_rows(130).in_folder(&path).read_csv(&file), OtherFit {});
+    let said = recipe().most_rows(1).read_csv(&file).unwrap_err();
+    assert_eq!(said.to_string(), "`most_rows` is 1, but must be at least 2");
+    assert_eq!(recipe().most_rows(300).read_csv(&file).unwrap().drawn_rows(), None);
+}
+
+/// A level that no drawn row has is a feature that is 0 in all of them, not an error.
+#[test]
+fn a_rare_level_need_not_be_drawn() {
+    let mut data = rows(300, |x| 0.7 * x);
+    let mut x = data.x().clone();
+    x.column_mut(1).fill(0.0);
+    x[[17, 1]] = 1.0;
+    data = data.with_x(x.clone()).unwrap();
+    let recipe = short(Fit::regression("y")).model(Candidate::Linear).most_rows(10);
+    let fit = recipe.fit(&data).unwrap();
+    assert!(fit.data().x().column(1).iter().all(|x| *x == 0.0));
+    assert!(fit.predict(&data).is_ok());
+    // A feature that no row of the table has is one, as it is without drawing.
+    x.column_mut(1).fill(0.0);
+    let constant = data.with_x(x).unwrap();
+    let recipe = || short(Fit::regression("y")).model(Candidate::Linear);
+    let whole = recipe().fit(&constant).unwrap_err().to_string();
+    assert!(whole.contains("constant (0) over all 300 rows"), "{whole}");
+    assert_eq!(recipe().most_rows(10).fit(&constant).unwrap_err().to_string(), whole);
 }

@@ -37,6 +37,7 @@ mod fit_weights;
 mod fixtures;
 mod interrupted;
 mod job_arrays;
+mod on_file;
 mod optimise;
 mod portable;
 mod recorders;

@@ -209,6 +209,10 @@ pub struct SamplerSettings {
     /// that are not given are smaller if need be. Where the model is given, nothing depends on the time [default: 10]
     #[arg(long, value_name = "MINUTES", allow_hyphen_values = true)]
     pub minutes: Option<f64>,
+    /// The most rows that the model is fitted to, drawn at random from a table which has more [default: all, and where the data
+    /// choose the model as many of them as there is time for]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
+    pub most_rows: Option<usize>,
     /// The interval at which the run is saved, so that it can go on after it was killed: seconds
     /// (`30s`) or draws of each chain (`100draws`) [default: 30s]
     #[arg(long, value_name = "INTERVAL", allow_hyphen_values = true)]
@@ -278,6 +282,7 @@ impl Config {
                 seed: Some(0),
                 threads: Some(0),
                 minutes: Some(10.0),
+                most_rows: None,
                 checkpoint_every: Some("30s".into()),
             },
         }
@@ -538,8 +543,12 @@ impl Config {
             seed,
             threads,
             minutes,
+            most_rows,
             checkpoint_every,
         } = &self.sampler;
+        if let Some(rows) = *most_rows {
+            recipe = recipe.most_rows(rows);
+        }
         if let Some(minutes) = *minutes {
             let time = Duration::try_from_secs_f64(60.0 * minutes).map_err(|_| {
                 Failure::usage(format!("`--minutes` is {minutes}, but must be a number from 0 on"))

@@ -163,6 +163,9 @@ pub fn model(fit: &Fit) -> String {
     if let Some(kept) = fit.validation() {
         rows.push_str(&format!(", and {} for validation", kept.rows()));
     }
+    if let Some(drawn) = fit.drawn_rows() {
+        rows.push_str(&format!(" ({drawn})"));
+    }
     if !fit.dropped().is_empty() {
         rows.push_str(&format!(
             ", {} left out because of missing values",

@@ -41,6 +41,15 @@ fn is_own(name: &str) -> bool {
     OWN.contains(&name) || name.starts_with("chains-") || name.starts_with("table-")
 }
 
+/// An error if a file that takes long to make could not be written then: [`check_place`], and a folder that is not there.
+pub fn check_file(out: &Path, name: &str) -> Result<(), Failure> {
+    let parent = out.parent().filter(|parent| *parent != Path::new(""));
+    if parent.is_some_and(|parent| !parent.is_dir()) {
+        return Err(Error::argument(name, out.display(), "a file in a folder that is there").into());
+    }
+    check_place(out, name)
+}
+
 /// An error if a result, of which the argument `name` says where it goes, would take the place of
 /// something that belongs to a run.
 pub fn check_place(out: &Path, name: &str) -> Result<(), Failure> {

@@ -9,6 +9,7 @@ mod choice;
 mod compare;
 mod config;
 mod diagnose;
+mod explain;
 mod export;
 mod file;
 mod fit;
@@ -35,6 +36,7 @@ use clap_complete::Shell;
 ///     bnn-mcmc fit data.csv --target y --out run   fits it, in a folder of its own
 ///     bnn-mcmc diagnose run                        whether the chains agree
 ///     bnn-mcmc report run                          the same and more with figures, run/report.html
+///     bnn-mcmc explain run                         effects of the columns, and their importance
 ///     bnn-mcmc predict run new.csv                 predictions of new rows, as CSV
 ///     bnn-mcmc update run more.csv --out run2      learns from new rows, without a new fit
 ///     bnn-mcmc compare run1 run2                   which predicts better, by leave-one-out
@@ -59,6 +61,7 @@ enum Command {
     Array(Box<array::ArrayArgs>),
     Diagnose(diagnose::DiagnoseArgs),
     Report(report::ReportArgs),
+    Explain(explain::ExplainArgs),
     Predict(predict::PredictArgs),
     Update(update::UpdateArgs),
     Compare(compare::CompareArgs),
@@ -116,6 +119,7 @@ fn main() -> ExitCode {
         Command::Array(args) => array::run(*args),
         Command::Diagnose(args) => diagnose::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Update(args) => update::run(&args),
         Command::Compare(args) => compare::run(&args),

@@ -8,7 +8,7 @@ use bnn_mcmc::data::{Lines, Response, StandIn, csv_cell, unguarded};
 use bnn_mcmc::error::Row;
 use bnn_mcmc::fit::{Fit, Imputed, Outside};
 use bnn_mcmc::ndarray::{ArrayView2, Axis};
-use bnn_mcmc::predict::{Conformal, Interval, PredictionSets, Predictions};
+use bnn_mcmc::predict::{Conformal, Decomposition, Interval, PredictionSets, Predictions};
 use clap::Args;
 
 use crate::output::{self, count};
@@ -65,6 +65,13 @@ pub struct PredictArgs {
     /// A table with the response, whose rows had no part in the fit, to calibrate conformal intervals on
     #[arg(long, value_name = "FILE", requires = "conformal")]
     calibration: Option<PathBuf>,
+    /// Add how uncertain a new observation is, and which part of that is noise, which more rows would not remove: columns `new_sd` and
+    /// `noise_sd`, standard deviations in units of the response beside `mean_sd`; of classes `entropy`, `expected_entropy`
+    /// (the noise) and `mutual_information` (what more rows could remove), in nats. Noise with heavy tails, such as Student's t after a transform of the response, has no
+    /// standard deviation: `inf`, and the intervals say more. Standard error names the rows whose mean is
+    /// least known
+    #[arg(long)]
+    uncertainty: bool,
     /// Names of classes and responses as they are, also those that a spreadsheet would take for formulas.
     /// Without this flag, names that begin with =, +, -, @, a tab or a line end and are no numbers have a
     /// single quote before them
@@ -99,6 +106,14 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         let of = |conformal| Regions::of(conformal, new, fit.data().response());
         conformal.as_ref().map(of).transpose()
     };
+    let decompose = |x: ArrayView2<f64>| {
+        let parts = || match &tables {
+            None => fit.decompose(x),
+            Some(tables) => tables.decompose(x),
+        };
+        args.uncertainty.then(parts).transpose()
+    };
+    let mut least_known = LeastKnown::default();
     let table = Table::open(&args.table, schema.limit()).map_err(of_new_rows)?;
     let mut out = Predicted::begin(args.out.as_deref())?;
     // No spreadsheet takes names for formulas there.
@@ -114,7 +129,10 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         let mut scores = predictions.scores()?.to_string();
         let regions = regions(&predictions)?;
         scores.extend(regions.as_ref().map(|r| r.scored(rows.response())).transpose()?);
-        (out, _) = out.write(&csv(&predictions, &regions, 0, &read.lines, args, is_raw)?, true)?;
+        let parts = decompose(rows.x().view())?;
+        least_known.add(parts.as_ref(), 0, &read.lines);
+        let extra = (&regions, &parts);
+        (out, _) = out.write(&csv(&predictions, extra, 0, &read.lines, args, is_raw)?, true)?;
         let (x, dropped) = (rows.x().view(), &read.dropped);
         let note = said("predicted", fit, x, &read.lines, dropped, &read.stand_ins, &[]);
         (note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores)))
@@ -128,7 +146,10 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
             };
             let predictions = predicted.predictions;
             let regions = regions(&predictions)?;
-            let lines = csv(&predictions, &regions, k * height, &new.lines, args, is_raw)?;
+            let parts = decompose(block)?;
+            least_known.add(parts.as_ref(), k * height, &new.lines);
+            let extra = (&regions, &parts);
+            let lines = csv(&predictions, extra, k * height, &new.lines, args, is_raw)?;
             let is_read;
             (out, is_read) = out.write(&lines, k == 0)?;
             if !is_read {
@@ -140,6 +161,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
     };
     out.end()?;
     output::note(&note);
+    least_known.told().iter().for_each(|note: &String| output::note(note));
     if let Some(conformal) = &conformal {
         of_calibration.flatten().iter().for_each(|note: &String| output::note(note));
         output::note(&conformal.to_string());
@@ -240,6 +262,57 @@ impl Regions {
     }
 }
 
+/// The rows whose mean is least known.
+#[derive(Default)]
+struct LeastKnown {
+    /// How much is not known, and the place.
+    rows: Vec<(f64, String)>,
+    of: usize,
+}
+
+impl LeastKnown {
+    const SHOWN: usize = 5;
+
+    /// Adds the rows of a block, of which the first has the number `first`.
+    fn add(&mut self, parts: Option<&Decomposition>, first: usize, lines: &Lines) {
+        let Some(parts) = parts else { return };
+        self.of += parts.total.nrows();
+        for row in parts.ranking().into_iter().take(Self::SHOWN) {
+            let part = parts.of_mean.row(row).fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+            let place = lines.get(first + row).map_or_else(String::new, |line| line.to_string());
+            self.rows.push((part, place));
+        }
+        self.rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+        self.rows.truncate(Self::SHOWN);
+    }
+
+    /// A note on them, of more rows than are named.
+    fn told(&self) -> Option<String> {
+        let places: Vec<&str> = self.rows.iter().map(|(_, place)| &place[..]).collect();
+        let is_told = self.of > Self::SHOWN;
+        is_told.then(|| format!("the mean is least known in lines {}", places.join(", ")))
+    }
+}
+
+/// The names of the columns of uncertainty.
+fn names_of(parts: &Decomposition) -> Vec<&'static str> {
+    match parts.are_entropies {
+        true => vec!["entropy", "expected_entropy", "mutual_information"],
+        false => vec!["new_sd", "noise_sd"],
+    }
+}
+
+/// Their cells in a line, of which a row has `columns`.
+fn cells_of(parts: &Decomposition, line: usize, columns: usize) -> Vec<String> {
+    let (row, column) = (line / columns, line % columns);
+    match parts.are_entropies {
+        true => {
+            [&parts.total, &parts.noise, &parts.of_mean].map(|p| p[(row, 0)].to_string()).to_vec()
+        }
+        false => [&parts.total, &parts.noise].map(|p| p[(row, column)].sqrt().to_string()).to_vec(),
+    }
+}
+
 /// An error about a row of the table, with its line.
 pub fn in_file(error: Error, path: &Path, lines: &Lines) -> Failure {
     let error = match error {
@@ -268,7 +341,7 @@ fn height(fit: &Fit, tables: usize) -> usize {
 /// row in the table, or its row there if that has no lines.
 fn csv(
     predictions: &Predictions,
-    regions: &Option<Regions>,
+    (regions, parts): (&Option<Regions>, &Option<Decomposition>),
     first: usize,
     lines: &Lines,
     args: &PredictArgs,
@@ -303,6 +376,13 @@ fn csv(
                     Some(line) => regions.cells(line, columns),
                 };
                 text.extend(cells.map(|cell| format!(",{cell}")));
+            }
+            if let Some(parts) = parts {
+                let cells = match i.checked_sub(1) {
+                    None => names_of(parts).into_iter().map(String::from).collect(),
+                    Some(line) => cells_of(parts, line, columns),
+                };
+                text.extend(cells.into_iter().map(|cell| format!(",{cell}")));
             }
             text.push('\n');
         }

@@ -33,6 +33,7 @@ impl Vocabulary for Flags {
             Setting::Validation => "validation",
             Setting::Model => "model",
             Setting::Within => "minutes",
+            Setting::MostRows => "most-rows",
             Setting::Hidden => "hidden",
             Setting::Activation => "activation",
             Setting::Skip => "skip",

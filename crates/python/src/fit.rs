@@ -2,20 +2,27 @@
 
 use std::iter;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::dates::Dates;
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Cells, CsvReader, Dataset, Fill, Response, Schema, Task};
+use bnn_mcmc::diagnostics::{Summary, SummaryRow};
 use bnn_mcmc::ndarray::Array2;
 use bnn_mcmc::sampler::StopHandle;
-use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
+use bnn_mcmc_report::report_in_words;
+use numpy::{IntoPyArray, PyArray2, PyArray3, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::raised;
+use crate::explain::Explainer;
+use crate::figures::{self, Drawn, drawn};
 use crate::fits::Fits;
-use crate::interrupt::{interruptible, on_threads};
-use crate::predict::{conformal, medians, predict, survival};
+use crate::interrupt::{interruptible, interruptible_with, on_threads};
+use crate::loo::Loo;
+use crate::predict::{conformal, decompose, draws, medians, predict, quantiles, survival};
+use crate::progress::Events;
 use crate::settings::Settings;
 use crate::words::Parameters;
 
@@ -123,12 +130,43 @@ impl Fit {
         threads: usize,
     ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
         let x = x.as_array().to_owned();
-        let stop = StopHandle::new();
-        let (predicted, signal) = interruptible(py, threads, &stop, || {
-            predict(&self.0, x.view(), with_sd, level, &stop)
-        })?;
-        let arrays = signal.map_or(Ok(predicted), Err)?.map_err(raised)?;
-        Ok(arrays.into_iter().map(|array| array.into_pyarray(py)).collect())
+        arrays(py, threads, |stop| predict(&self.0, x.view(), with_sd, level, stop))
+    }
+
+    /// Quantiles of new observations of each row and output, an array for each probability.
+    fn quantiles<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'_, f64>,
+        probabilities: Vec<f64>,
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
+        let x = x.as_array().to_owned();
+        arrays(py, threads, |stop| quantiles(&self.0, x.view(), &probabilities, stop))
+    }
+
+    /// The uncertainty of each row in two parts: total, of the mean function, noise.
+    fn decompose<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'_, f64>,
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
+        let x = x.as_array().to_owned();
+        arrays(py, threads, |stop| decompose(&self.0, x.view(), stop))
+    }
+
+    /// The mean function, or a new observation, by each draw: `[draw, row, output]`.
+    fn draws<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray2<'_, f64>,
+        of_mean: bool,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let x = x.as_array().to_owned();
+        let found = on_threads(py, threads, || draws(&self.0, x.view(), of_mean))?;
+        Ok(found.map_err(raised)?.into_pyarray(py))
     }
 
     /// The lower and the upper ends of conformal intervals of new rows, calibrated on rows with a response, or by the
@@ -243,6 +281,137 @@ impl Fit {
         Ok((verdict.in_words(&Parameters), verdict.is_converged(), json.to_string()))
     }
 
+    /// The effects of the columns of the table.
+    fn explain(&self, py: Python<'_>, threads: usize) -> PyResult<Explainer> {
+        on_threads(py, threads, || Explainer::new(&self.0))?.map_err(raised)
+    }
+
+    /// The relevance of each column by each draw; empty where it is not sampled.
+    fn relevance(&self) -> PyResult<Vec<(String, Vec<f64>)>> {
+        let all = self.0.of_one_table().map_err(raised)?.relevance();
+        Ok(all.into_iter().map(|of| (of.column, of.scales)).collect())
+    }
+
+    /// The page of the report.
+    fn report(&self, py: Python<'_>, threads: usize) -> PyResult<String> {
+        let page = || report_in_words(self.0.of_one_table()?, &Parameters);
+        on_threads(py, threads, page)?.map_err(raised)
+    }
+
+    /// Leave-one-out of the training rows.
+    fn loo(&self, py: Python<'_>, threads: usize) -> PyResult<Loo> {
+        let loo = on_threads(py, threads, || self.0.of_one_table()?.loo())?;
+        loo.map(Loo).map_err(raised)
+    }
+
+    /// The names of predictions or of parameters, and their diagnostics, a column for each: mean, standard deviation, Monte Carlo error
+    /// of the mean, quantiles of 5, 50 and 95 %, bulk and tail effective sample sizes, R-hat.
+    fn summary<'py>(
+        &self,
+        py: Python<'py>,
+        of_parameters: bool,
+        threads: usize,
+    ) -> PyResult<(Vec<String>, Bound<'py, PyArray2<f64>>)> {
+        let found = || {
+            let fit = self.0.of_one_table()?;
+            match of_parameters {
+                true => fit.draws().summary(),
+                false => {
+                    let judged = fit.judged()?;
+                    let summary = match fit.response_scaler() {
+                        Some(scaler) => judged.unscaled(scaler)?.summary()?,
+                        None => judged.summary()?,
+                    };
+                    let rows = fit.judged_rows();
+                    let columns = summary.rows.len() / rows.len().max(1);
+                    let named = summary.rows.into_iter().enumerate().map(|(k, row)| {
+                        let column = row.name.split_once(", ").map_or("", |(_, column)| column);
+                        let name = format!("row {}, {column}", rows[k / columns.max(1)]);
+                        SummaryRow { name, ..row }
+                    });
+                    Ok(Summary { rows: named.collect() })
+                }
+            }
+        };
+        let summary = on_threads(py, threads, found)?.map_err(raised)?;
+        let of = |row: &SummaryRow| {
+            let SummaryRow { mean, sd, mcse_mean, q05, q50, q95, ess_bulk, ess_tail, rhat, .. } =
+                *row;
+            [mean, sd, mcse_mean, q05, q50, q95, ess_bulk, ess_tail, rhat]
+        };
+        let numbers: Vec<[f64; 9]> = summary.rows.iter().map(of).collect();
+        let names = summary.rows.into_iter().map(|row| row.name).collect();
+        Ok((names, Array2::from(numbers).into_pyarray(py)))
+    }
+
+    /// Figures of rows with a response beside their predictions.
+    fn figures_of_predictions(
+        &self,
+        py: Python<'_>,
+        rows: Rows<'_>,
+        threads: usize,
+    ) -> PyResult<Vec<Drawn>> {
+        let rows = self.rows(rows)?;
+        let found = || {
+            figures::predictions(&self.0, &rows)?.iter().map(drawn).collect::<Result<Vec<_>, _>>()
+        };
+        on_threads(py, threads, found)?.map_err(raised)
+    }
+
+    /// The figure of calibration, of rows with a response or of the training rows, each left out.
+    fn figure_of_calibration(
+        &self,
+        py: Python<'_>,
+        rows: Option<Rows<'_>>,
+        threads: usize,
+    ) -> PyResult<Drawn> {
+        let rows = rows.map(|rows| self.rows(rows)).transpose()?;
+        let found = || drawn(&figures::calibration(&self.0, rows.as_ref())?);
+        on_threads(py, threads, found)?.map_err(raised)
+    }
+
+    /// A figure of the chains: `trace`, `ranks`, `ess` or `rhat`.
+    fn figure_of_chains(&self, py: Python<'_>, kind: &str, threads: usize) -> PyResult<Drawn> {
+        let found = || drawn(&figures::of_chains(self.0.of_one_table()?, kind)?);
+        on_threads(py, threads, found)?.map_err(raised)
+    }
+
+    /// Figures of predictive checks, one for each column of the response.
+    fn figures_of_checks(&self, py: Python<'_>, threads: usize) -> PyResult<Vec<Drawn>> {
+        let found = || {
+            figures::checks(self.0.of_one_table()?)?
+                .iter()
+                .map(drawn)
+                .collect::<Result<Vec<_>, _>>()
+        };
+        on_threads(py, threads, found)?.map_err(raised)
+    }
+
+    /// The fit of these rows and its own, and what is to be said of the update, whether the new rows are unlike the others, and
+    /// the numbers of it as JSON.
+    fn update(
+        &self,
+        py: Python<'_>,
+        rows: Rows<'_>,
+        weights: Option<Vec<f64>>,
+        threads: usize,
+    ) -> PyResult<(Self, String, bool, String)> {
+        let rows = self.rows(rows)?;
+        // Rows without a weight count once.
+        let once = self.0.first().data().weights().map(|_| vec![1.0; rows.rows()]);
+        let rows = weighted(Ok(rows), weights.or(once)).map_err(raised)?;
+        let updated = on_threads(py, threads, || self.0.of_one_table()?.update(&rows))?;
+        let updated = updated.map_err(raised)?;
+        let (words, has_drifted) = (updated.to_string(), updated.has_drifted());
+        let numbers = serde_json::json!({
+            "rows": rows.rows(),
+            "k": updated.pareto_k,
+            "drift": updated.drift,
+            "gradients": updated.gradient_evals,
+        });
+        Ok((Self(Fits::One(updated.fit.into())), words, has_drifted, numbers.to_string()))
+    }
+
     /// The facts about the run, as JSON.
     fn run(&self) -> String {
         let fit = self.0.first();
@@ -335,6 +504,19 @@ impl Fit {
         Dataset::classification(x.as_array().to_owned(), classes, names)
     }
 
+    /// Rows with a response like the fit's.
+    fn rows(&self, rows: Rows<'_>) -> PyResult<Dataset> {
+        let data = match rows {
+            Rows::Times(x, lower, upper) => {
+                Dataset::censored(x.as_array().to_owned(), lower.into(), upper.into())
+            }
+            Rows::Numbers(x, y) => self.numbers_like(&x, &y),
+            Rows::Classes(x, classes) => self.classes_like(&x, classes),
+        };
+        let own = self.0.first().data();
+        named(data, own.feature_names(), own.response_names()).map_err(raised)
+    }
+
     fn regions(
         &self,
         py: Python<'_>,
@@ -366,6 +548,18 @@ impl Fit {
     }
 }
 
+/// Arrays that are computed without Python's lock, and that a signal ends.
+fn arrays<'py>(
+    py: Python<'py>,
+    threads: usize,
+    found: impl FnOnce(&StopHandle) -> Result<Vec<Array2<f64>>, Error> + Send,
+) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
+    let stop = StopHandle::new();
+    let (found, signal) = interruptible(py, threads, &stop, || found(&stop))?;
+    let arrays = signal.map_or(Ok(found), Err)?.map_err(raised)?;
+    Ok(arrays.into_iter().map(|array| array.into_pyarray(py)).collect())
+}
+
 /// The data with weights of their rows, if there are any.
 fn weighted(data: Result<Dataset, Error>, weights: Option<Vec<f64>>) -> Result<Dataset, Error> {
     match weights {
@@ -380,6 +574,14 @@ fn named(
     response: &[String],
 ) -> Result<Dataset, Error> {
     data?.with_feature_names(features)?.with_response_names(response)
+}
+
+/// Rows with a response, in the forms that estimators have them.
+#[derive(FromPyObject)]
+enum Rows<'py> {
+    Times(PyReadonlyArray2<'py, f64>, Vec<f64>, Vec<f64>),
+    Numbers(PyReadonlyArray2<'py, f64>, PyReadonlyArray2<'py, f64>),
+    Classes(PyReadonlyArray2<'py, f64>, Vec<usize>),
 }
 
 /// A column of the table that features are made of.
@@ -435,8 +637,19 @@ fn run(
             Ok((recipe, data.with_feature_names(schema.feature_names())?, schema))
         })
         .map_err(raised)?;
-    let recipe = recipe.stop_handle(&stop);
-    let (fit, signal) = interruptible(py, settings.threads, &stop, || {
+    let mut recipe = recipe.stop_handle(&stop);
+    let told = Arc::new(Events::default());
+    if settings.progress.is_some() {
+        recipe = recipe.on_progress({
+            let told = told.clone();
+            move |event| told.hear(event)
+        });
+    }
+    let meanwhile = |py: Python<'_>| match &settings.progress {
+        Some(callback) => told.tell(py, callback),
+        None => Ok(()),
+    };
+    let (fit, signal) = interruptible_with(py, settings.threads, &stop, meanwhile, || {
         Fits::new(&recipe, settings.impute, &data, &schema)
     })?;
     match (signal, fit) {

@@ -7,7 +7,7 @@ use bnn_mcmc::data::{Dataset, Schema};
 use bnn_mcmc::diagnostics::Verdict;
 use bnn_mcmc::fit::{Fit, Imputed, PriorSensitivity, Recipe};
 use bnn_mcmc::ndarray::{Array4, ArrayView2};
-use bnn_mcmc::predict::{Conformal, Predictions, Scores};
+use bnn_mcmc::predict::{Conformal, Decomposition, Predictions, Scores};
 
 /// What an estimator has fitted.
 pub enum Fits {
@@ -43,6 +43,17 @@ impl Fits {
         }
     }
 
+    /// The fit, for what there is none of several completed tables.
+    pub fn of_one_table(&self) -> Result<&Fit, Error> {
+        match self {
+            Self::One(fit) => Ok(fit),
+            Self::OfTables(_) => {
+                let allowed = "of one table: what was asked for is not of imputed tables so far";
+                Err(Error::argument("model", "of several completed tables", allowed))
+            }
+        }
+    }
+
     pub fn tables(&self) -> Option<&Imputed> {
         match self {
             Self::One(_) => None,
@@ -63,6 +74,14 @@ impl Fits {
         Ok(predicted.predictions)
     }
 
+    /// Predictions of rows with a response.
+    pub fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
+        match self {
+            Self::One(fit) => fit.predict(rows),
+            Self::OfTables(fits) => fits.predict(rows),
+        }
+    }
+
     /// Conformal regions, calibrated on these rows, or by the training rows.
     pub fn conformal(&self, rows: Option<&Dataset>, level: f64) -> Result<Conformal, Error> {
         match (self, rows) {
@@ -73,7 +92,16 @@ impl Fits {
         }
     }
 
-    pub fn predict_noise_sd(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
+    /// The uncertainty of predictions of `x` in two parts.
+    pub fn decomposed(
+        &self,
+        x: ArrayView2<f64>,
+        predictions: &Predictions,
+    ) -> Result<Decomposition, Error> {
+        predictions.decompose(|| self.predict_noise_sd(x))
+    }
+
+    fn predict_noise_sd(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
         match self {
             Self::One(fit) => fit.predict_noise_sd(x),
             Self::OfTables(fits) => fits.predict_noise_sd(x),

@@ -26,13 +26,27 @@ pub fn on_threads<R: Send>(
     raised.map_or(Ok(result), Err)
 }
 
-/// Runs `work` like [`on_threads`]. After a signal whose handler raises, as the handler of Ctrl-C
-/// does, the work is told to `stop`; the exception is returned beside the result when the work has
-/// ended. Handlers of further signals are called meanwhile; the last exception counts.
+/// Runs `work` like [`interruptible_with`], with nothing to do meanwhile.
 pub fn interruptible<R: Send>(
     py: Python<'_>,
     threads: usize,
     stop: &StopHandle,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<(R, Option<PyErr>)> {
+    interruptible_with(py, threads, stop, |_| Ok(()), work)
+}
+
+/// Runs `work` like [`on_threads`]. After a signal whose handler raises, as the handler of Ctrl-C
+/// does, the work is told to `stop`; the exception is returned beside the result when the work has
+/// ended. Handlers of further signals are called meanwhile; the last exception counts.
+///
+/// `meanwhile` is called between, with Python's lock, until it raises, which counts like an exception of a handler; and once after the
+/// work, which its exceptions then leave as it is: they are shown.
+pub fn interruptible_with<R: Send>(
+    py: Python<'_>,
+    threads: usize,
+    stop: &StopHandle,
+    mut meanwhile: impl FnMut(Python<'_>) -> PyResult<()> + Send,
     work: impl FnOnce() -> R + Send,
 ) -> PyResult<(R, Option<PyErr>)> {
     py.detach(|| {
@@ -48,12 +62,24 @@ pub fn interruptible<R: Send>(
             // Python handles signals on its main thread alone: elsewhere there are none.
             let mut raised = None;
             while wait.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                if let Err(exception) = Python::attach(|py| py.check_signals()) {
+                let is_first = raised.is_none();
+                let asked = |py: Python<'_>| {
+                    py.check_signals()?;
+                    if is_first { meanwhile(py) } else { Ok(()) }
+                };
+                if let Err(exception) = Python::attach(asked) {
                     stop.stop();
                     raised = Some(exception);
                 }
             }
             let result = run.join().unwrap_or_else(|panic| resume_unwind(panic));
+            if raised.is_none() {
+                Python::attach(|py| {
+                    if let Err(exception) = meanwhile(py) {
+                        exception.write_unraisable(py, None);
+                    }
+                });
+            }
             Ok((result, raised))
         })
     })

@@ -6,10 +6,14 @@
 
 mod dates;
 mod error;
+mod explain;
+mod figures;
 mod fit;
 mod fits;
 mod interrupt;
+mod loo;
 mod predict;
+mod progress;
 mod settings;
 mod words;
 
@@ -21,7 +25,11 @@ mod _native {
     #[pymodule_export]
     use super::dates::Dates;
     #[pymodule_export]
+    use super::explain::Explainer;
+    #[pymodule_export]
     use super::fit::Fit;
+    #[pymodule_export]
+    use super::loo::{Loo, compare};
     #[pymodule_export]
     use super::settings::choices;
     use super::words::Parameters;

@@ -2,8 +2,7 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::Dataset;
-use bnn_mcmc::ndarray::{Array2, ArrayView2, Axis, s};
-use bnn_mcmc::predict::Predictions;
+use bnn_mcmc::ndarray::{Array2, Array3, ArrayView2, Axis, s};
 use bnn_mcmc::sampler::StopHandle;
 
 use crate::fits::Fits;
@@ -75,6 +74,40 @@ fn in_blocks(
     Ok(predicted)
 }
 
+/// Quantiles of new observations, one array `[row, output]` for each probability.
+pub fn quantiles(
+    fit: &Fits,
+    x: ArrayView2<f64>,
+    probabilities: &[f64],
+    stop: &StopHandle,
+) -> Result<Vec<Array2<f64>>, Error> {
+    in_blocks(fit, x, stop, |block| {
+        let quantiles = fit.predict_new(block)?.predictive_quantiles(probabilities)?;
+        Ok(quantiles.axis_iter(Axis(2)).map(|quantile| quantile.to_owned()).collect())
+    })
+}
+
+/// The uncertainty in two parts: total, of the mean, noise.
+pub fn decompose(
+    fit: &Fits,
+    x: ArrayView2<f64>,
+    stop: &StopHandle,
+) -> Result<Vec<Array2<f64>>, Error> {
+    in_blocks(fit, x, stop, |block| {
+        let parts = fit.decomposed(block, &fit.predict_new(block)?)?;
+        Ok(vec![parts.total, parts.of_mean, parts.noise])
+    })
+}
+
+/// The mean function, or a new observation, by each draw of all chains: `[draw, row, output]`.
+pub fn draws(fit: &Fits, x: ArrayView2<f64>, of_mean: bool) -> Result<Array3<f64>, Error> {
+    let predictions = fit.predict_new(x)?;
+    let draws = if of_mean { predictions.mean() } else { predictions.predictive_draws() };
+    let (chains, n, rows, outputs) = draws.dim();
+    let flat = draws.to_owned().into_shape_with_order((chains * n, rows, outputs));
+    Ok(flat.expect("predictions are in standard order"))
+}
+
 fn predict_block(
     fit: &Fits,
     x: ArrayView2<f64>,
@@ -84,7 +117,7 @@ fn predict_block(
     let predictions = fit.predict_new(x)?;
     let mut arrays = vec![predictions.posterior_mean()?];
     if with_sd {
-        arrays.push(sd(fit, x, &predictions)?);
+        arrays.push(fit.decomposed(x, &predictions)?.total.sqrt());
     }
     if let Some(level) = level {
         let interval = predictions.predictive_interval(level)?;
@@ -132,15 +165,4 @@ pub fn survival(
         }
     }
     Ok(arrays)
-}
-
-/// The standard deviation of the mixture of all draws' predictive distributions, by the law of total
-/// variance: var y = var_s E[y | x, q_s] + mean_s var[y | x, q_s], `[row, output]`.
-fn sd(fit: &Fits, x: ArrayView2<f64>, predictions: &Predictions) -> Result<Array2<f64>, Error> {
-    let noise = fit.predict_noise_sd(x)?;
-    let draws = noise.len_of(Axis(0)) * noise.len_of(Axis(1));
-    let noise = noise.pow2().sum_axis(Axis(0)).sum_axis(Axis(0)) / draws as f64;
-    let mean = predictions.posterior_mean()?;
-    let apart = (&predictions.mean() - &mean).pow2().sum_axis(Axis(0)).sum_axis(Axis(0));
-    Ok((apart / draws as f64 + noise).sqrt())
 }

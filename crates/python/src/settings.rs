@@ -33,6 +33,8 @@ pub struct Settings {
     pub impute: Option<usize>,
     folder: Option<PathBuf>,
     verbose: bool,
+    /// The callable that is told of progress.
+    pub progress: Option<Py<PyAny>>,
     pub threads: usize,
 }
 

@@ -30,6 +30,7 @@ impl Vocabulary for Parameters {
             // Tables are read, and rows are kept, by others.
             Setting::Target
             | Setting::Task
+            | Setting::MostRows
             | Setting::Event
             | Setting::Until
             | Setting::RowWeights

@@ -14,7 +14,7 @@ def test_programs_run(tmp_path, monkeypatch):
     pytest.importorskip("pandas", reason="one has a table of pandas, which is not installed")
     monkeypatch.chdir(tmp_path)
     programs = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
-    assert len(programs) == 5
+    assert len(programs) == 6
     names: dict[str, object] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)

@@ -132,7 +132,7 @@ def test_a_single_chain_has_no_rhat(wave, short):
         ({"target_accept": float("nan")}, "`target_accept` is nan, but must be"),
         ({"target_accept": "0.9"}, "`target_accept` is '0.9', but must be"),
         ({"hidden": (10**30,)}, "`hidden` is .*, but must be a sequence"),
-        ({"verbose": "no"}, "`verbose` is 'no', but must be True or False"),
+        ({"verbose": "no"}, "`verbose` is 'no', but must be True or False or a callable"),
         ({"folder": 3}, "`folder` is 3, but must be a path, or None"),
         ({"folder": ""}, "`folder` is '', but must be a path, or None"),
         ({"chains": 0}, "`chains` is 0, but must be a whole number from 1"),

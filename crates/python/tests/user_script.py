@@ -7,9 +7,13 @@ from bnn_mcmc import (
     BnnClassifier,
     BnnCounts,
     BnnRegressor,
+    Comparison,
+    Figure,
     NotConvergedWarning,
+    Progress,
     Search,
     Verdict,
+    compare,
 )
 from numpy.typing import NDArray
 
@@ -39,6 +43,24 @@ def fit(x: NDArray[np.float64], y: NDArray[np.float64], folder: Path) -> float:
     model.save(folder / "model")
     loaded: BnnRegressor = BnnRegressor.load(folder / "model")
     return inside + scores["rmse"] + loaded.score(x, y) + float(sd.mean())
+
+
+def said(x: NDArray[np.float64], y: NDArray[np.float64], folder: Path) -> Comparison:
+    heard: list[Progress] = []
+    model = BnnRegressor(hidden=(4,), random_state=1, verbose=heard.append).fit(x, y)
+    model.report(folder / "report.html")
+    figures: list[Figure] = [
+        *model.plot_predictions(x, y),
+        *model.plot_checks(),
+        model.plot_calibration(),
+        model.plot_chains("ranks"),
+        model.explain().plot_effect("x1", kind="accumulated"),
+    ]
+    figures[0].save(folder / "figure.svg")
+    slope: NDArray[np.float64] = model.summary("parameters").mean
+    updated: BnnRegressor = model.update(x, y)
+    print(slope, updated.update_.has_drifted, heard[-1].phase, model.loo().pareto_k.max())
+    return compare({"before": model, "after": model.loo()})
 
 
 def classes(x: NDArray[np.float64], y: list[str]) -> NDArray[np.float64]:

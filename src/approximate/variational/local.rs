@@ -5,7 +5,7 @@ use super::prior::{ExpectedPrior, Sample};
 use super::{At, Normals};
 use crate::Error;
 use crate::engine::noisy::{NoisyNetwork, Pair};
-use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
+use crate::engine::{LentTiles, TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::likelihood::Likelihood;
 use crate::model::{Mlp, Model};
 use crate::posterior::Gathered;
@@ -86,7 +86,8 @@ impl<L: Likelihood> Expectation for LocalNoise<'_, L> {
         let (mean, phi) = (&at.mean[..self.n_weights], &sample.q[self.n_weights..][..self.n_phi]);
         let columns = self.posterior.model().n_outputs();
         let (mut likelihood, mut log_lik) = (0.0, [0.0; TILE_ROWS]);
-        for (x, Observed { y, weights }) in self.posterior.tiles() {
+        let mut tiles = self.posterior.tiles();
+        while let Some((x, Observed { y, weights })) = tiles.next_tile() {
             let mut out = TileMut::new(&mut out[..x.stride() * columns], x.rows());
             network.forward(Pair { mean, variance: &*variance }, x, rng, out.reborrow());
             let rows = &mut log_lik[..x.rows()];

@@ -171,6 +171,30 @@ impl Dates {
         }
     }
 
+    /// The time, in seconds as in [`of`](Self::of), that has become these features, up to rounding; `None` of a missing
+    /// time of the day.
+    pub fn time(&self, features: &[f64]) -> Option<f64> {
+        match self.first {
+            Some(first) => features.first().map(|years| first + years * YEAR),
+            None => match features {
+                [sin, cos, ..] if (*sin, *cos) != (0.0, 0.0) => {
+                    Some((libm::atan2(*sin, *cos) / TAU).rem_euclid(1.0) * DAY)
+                }
+                _ => None,
+            },
+        }
+    }
+
+    /// A time in words: day, time of the day, or both where the training rows have both.
+    pub fn shown(&self, time: f64) -> String {
+        let shown = |pattern| at(time).strftime(pattern).to_string();
+        match (self.has_years(), self.clock) {
+            (true, false) => shown("%Y-%m-%d"),
+            (true, true) => shown("%Y-%m-%d %H:%M"),
+            (false, _) => shown("%H:%M"),
+        }
+    }
+
     /// What the column is taken for, in words.
     pub fn in_words(&self) -> String {
         let parts = [

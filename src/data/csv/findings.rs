@@ -13,6 +13,10 @@ use crate::message::{Advice, Vocabulary, advised, count};
 /// A response that holds numbers with more classes than this is worth a remark.
 const NUMERIC_CLASSES: usize = 10;
 
+/// A response of at most so many different values, each of so many rows on average, is one of grades.
+pub(crate) const FEW_GRADES: usize = 12;
+pub(crate) const ROWS_OF_GRADE: usize = 20;
+
 /// A remark on one column before a model is fitted to the table. It comes from
 /// [`CsvReader::findings`]; printed, it says what was found, and [`advice`](Self::advice) says what
 /// can be done about it.
@@ -138,6 +142,13 @@ pub enum Finding {
         /// The type.
         kind: String,
     },
+    /// The response is real, and holds few whole numbers, such as grades.
+    Grades {
+        /// The name of the response's column.
+        column: String,
+        /// The number of different values.
+        values: usize,
+    },
     /// The response holds numbers, and is taken for classes, of which there are many.
     NumericClasses {
         /// The name of the response's column.
@@ -164,6 +175,7 @@ impl Finding {
             | Self::NotNumber { column, .. }
             | Self::LostDigits { column, .. }
             | Self::OtherType { column, .. }
+            | Self::Grades { column, .. }
             | Self::NumericClasses { column, .. } => column,
         }
     }
@@ -191,6 +203,7 @@ impl Finding {
             Self::NotNumber { .. } => vec![correct, Advice::MarkMissing, labels()],
             Self::LostDigits { is_response: true, .. } => vec![shift],
             Self::LostDigits { .. } => vec![leave_out(), shift],
+            Self::Grades { .. } => vec!["let them be classes in order".into()],
             Self::NumericClasses { .. } => vec![Advice::ReadNumbers],
         }
     }
@@ -217,6 +230,7 @@ impl Finding {
             | Self::SparseLabels { .. }
             | Self::LostDigits { .. }
             | Self::Missing { .. }
+            | Self::Grades { .. }
             | Self::NumericClasses { .. } => false,
         }
     }
@@ -275,6 +289,10 @@ impl fmt::Display for Finding {
                 shown(cell)
             ),
             Self::OtherType { kind, .. } => write!(f, "has the type {kind}, {OTHER_TYPE}"),
+            Self::Grades { values, .. } => write!(
+                f,
+                "holds {values} whole numbers, such as grades, which no density describes well"
+            ),
             Self::NumericClasses { classes, .. } => write!(
                 f,
                 "holds numbers, which are taken for {} classes without an order",
@@ -318,7 +336,7 @@ impl CsvReader {
                 continue;
             }
             if is_response(place, column) {
-                self.of_response(column, &mut found);
+                self.of_response(table.rows, column, &mut found);
                 continue;
             }
             if !self.of_feature(table.rows, column, &mut found) {
@@ -337,7 +355,7 @@ impl CsvReader {
         found
     }
 
-    fn of_response(&self, column: &ColumnDescription, found: &mut Vec<Finding>) {
+    fn of_response(&self, rows: usize, column: &ColumnDescription, found: &mut Vec<Finding>) {
         let name = || column.name.clone();
         self.of_missing(column, true, found);
         if self.task == Task::Classification {
@@ -357,6 +375,12 @@ impl CsvReader {
             found.push(Finding::NotNumber { column: name(), row, cell, is_response: true });
         } else if let Some((row, cell)) = column.lost_digits.clone() {
             found.push(Finding::LostDigits { column: name(), row, cell, is_response: true });
+        } else if let (Task::Regression, true, Some(values)) =
+            (self.task, column.is_counts, column.values.as_ref().map(Vec::len))
+            && (3..=FEW_GRADES).contains(&values)
+            && rows >= ROWS_OF_GRADE * values
+        {
+            found.push(Finding::Grades { column: name(), values });
         }
     }
 

@@ -1,5 +1,6 @@
 //! Tables of text: CSV and its relatives.
 
+mod blocks;
 mod choices;
 mod column;
 mod dates;
@@ -13,6 +14,7 @@ mod role;
 mod schema;
 mod stand_in;
 mod table;
+mod table_column;
 mod typed;
 
 use std::fmt;
@@ -22,6 +24,7 @@ use std::path::Path;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
+pub use self::blocks::StoredCsv;
 pub use self::choices::{Charset, DateOrder, Encoding};
 pub use self::column::Fill;
 pub(crate) use self::column::{indicator, new_group};
@@ -29,11 +32,13 @@ pub use self::dates::Dates;
 pub use self::decimal::Decimal;
 pub use self::describe::{ColumnDescription, Description};
 pub use self::findings::Finding;
+pub(crate) use self::findings::{FEW_GRADES, ROWS_OF_GRADE};
 pub use self::lines::Lines;
 use self::role::Role;
 pub use self::schema::{Cells, Schema};
 pub use self::stand_in::StandIn;
 use self::table::{Table, numbered};
+pub use self::table_column::{TableColumn, ValueKind};
 pub use self::typed::{ColumnType, TypedTable};
 use super::gzip::{Source, default_limit};
 use super::{Dataset, Task};
@@ -484,13 +489,33 @@ impl CsvReader {
     /// The text of a file, as UTF-8.
     fn text(&self, source: &mut Source) -> Result<Vec<u8>, Error> {
         let bytes = source.read_text(self.limit)?;
-        let marked = encoding_rs::Encoding::for_bom(&bytes).map(|(encoding, _)| encoding);
-        let encoding = match (marked, self.charset) {
-            (Some(encoding), _) if encoding != encoding_rs::UTF_8 => encoding,
+        self.decoded(bytes, source)
+    }
+
+    fn decoded(&self, bytes: Vec<u8>, source: &Source) -> Result<Vec<u8>, Error> {
+        self.decoded_as(self.encoding_of(&bytes), bytes, source)
+    }
+
+    /// The encoding of a text with this beginning.
+    fn encoding_of(&self, beginning: &[u8]) -> &'static encoding_rs::Encoding {
+        match (encoding_rs::Encoding::for_bom(beginning), self.charset) {
+            (Some((encoding, _)), _) => encoding,
             (None, Charset::Latin1) => encoding_rs::WINDOWS_1252,
-            _ => return Ok(bytes),
-        };
-        let (text, _, has_errors) = encoding.decode(&bytes);
+            (None, _) => encoding_rs::UTF_8,
+        }
+    }
+
+    fn decoded_as(
+        &self,
+        encoding: &'static encoding_rs::Encoding,
+        bytes: Vec<u8>,
+        source: &Source,
+    ) -> Result<Vec<u8>, Error> {
+        // Of UTF-8 wrong bytes are named by their lines later.
+        if encoding == encoding_rs::UTF_8 {
+            return Ok(bytes);
+        }
+        let (text, has_errors) = encoding.decode_with_bom_removal(&bytes);
         match has_errors {
             true => Err(source.problem(format!("the file is not {} text", encoding.name()))),
             false => Ok(text.into_owned().into_bytes()),

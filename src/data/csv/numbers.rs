@@ -134,7 +134,11 @@ impl Schema {
         })?;
         let dataset = match weights {
             Some(weights) => {
-                dataset.with_weights(weights).map_err(|error| error.of(Setting::RowWeights))?
+                let weighted = match table.continues {
+                    true => dataset.with_weights_of_part(weights),
+                    false => dataset.with_weights(weights),
+                };
+                weighted.map_err(|error| error.of(Setting::RowWeights))?
             }
             None => dataset,
         };

@@ -54,12 +54,12 @@ pub struct Schema {
 }
 
 /// The places of the training file's columns in another table.
-struct Places {
-    order: Vec<usize>,
+pub(super) struct Places {
+    pub(super) order: Vec<usize>,
     /// The names of columns that the training file does not have.
     unused: Vec<String>,
     /// The rows of the table.
-    count: Count,
+    pub(super) count: Count,
 }
 
 impl Schema {
@@ -212,7 +212,7 @@ impl Schema {
     }
 
     /// The columns of groups, in the order of their indicators.
-    fn in_order_of_groups(&self) -> impl Iterator<Item = &Column> {
+    pub(super) fn in_order_of_groups(&self) -> impl Iterator<Item = &Column> {
         let place = |column: &&Column| match column.role {
             Role::Group(place) => Some(place),
             _ => None,
@@ -278,7 +278,7 @@ impl Schema {
         self.read_rows(&Table::typed(table, 2)?)
     }
 
-    fn read_rows(&self, table: &Table) -> Result<CsvData, Error> {
+    pub(super) fn read_rows(&self, table: &Table) -> Result<CsvData, Error> {
         let known = self.without_unneeded(table);
         let Places { order, unused, count } = known.places(table)?;
         match unused.first() {
@@ -310,7 +310,7 @@ impl Schema {
     }
 
     /// The places of the columns in another table.
-    fn places(&self, table: &Table) -> Result<Places, Error> {
+    pub(super) fn places(&self, table: &Table) -> Result<Places, Error> {
         let columns = self.columns.iter().map(|column| column.name.as_str());
         let (order, unused) = table.order(columns)?;
         let mut roles = vec![Role::Ignored; table.names.len()];

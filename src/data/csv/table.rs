@@ -26,6 +26,8 @@ pub(super) struct Table<'t> {
     body: Rows<'t>,
     /// The types of the columns, unless the table is of text.
     types: Option<&'t [ColumnType]>,
+    /// Whether rows of the same file were read before.
+    pub(super) continues: bool,
 }
 
 /// The number of rows that are kept, and the number of rows left out.
@@ -46,7 +48,7 @@ impl<'t> Table<'t> {
     ) -> Result<Self, Error> {
         let problem = |problem: String| Error::table(file, problem);
         let advice = ["save it as UTF-8".into(), Advice::Latin1];
-        let text = decode(bytes).map_err(|found| problem(found).advise(advice))?;
+        let text = decode(bytes, 1).map_err(|found| problem(found).advise(advice))?;
         let separator = separator(reader.delimiter, text)?;
         let mut body = Rows::new(text, separator);
         let top = body.clone();
@@ -79,7 +81,40 @@ impl<'t> Table<'t> {
             check_names(&names).map_err(problem)?;
         }
         let (file, header, decimal) = (file.into(), reader.header, reader.decimal);
-        Ok(Self { file, header, decimal, names, body, types: None })
+        Ok(Self { file, header, decimal, names, body, types: None, continues: false })
+    }
+
+    /// The rows of a text that continues the file of this table at a line, under the same header.
+    pub(super) fn continued<'r>(&self, bytes: &'r [u8], line: usize) -> Result<Table<'r>, Error> {
+        let advice = ["save it as UTF-8".into(), Advice::Latin1];
+        let text = decode(bytes, line).map_err(|found| self.problem(found).advise(advice))?;
+        let (file, names) = (self.file.clone(), self.names.clone());
+        let (header, decimal, body) = (self.header, self.decimal, self.body.of_rest(text, line));
+        Ok(Table { file, header, decimal, names, body, types: None, continues: true })
+    }
+
+    /// Whether there are no rows.
+    pub(super) fn is_blank(&self) -> Result<bool, Error> {
+        let mut rows = self.body.clone();
+        let first = rows.next(&mut Vec::new(), 1).map_err(|problem| self.problem(problem))?;
+        Ok(first.is_none())
+    }
+
+    /// The line and the column of the first cell of a column that `is` holds of.
+    pub(super) fn first_cell(
+        &self,
+        column: &str,
+        is: impl Fn(&str) -> bool,
+    ) -> Result<Option<(usize, usize)>, Error> {
+        let column = self.names.iter().position(|name| name == column).unwrap_or(0);
+        let mut first = None;
+        self.each_row(|line, cells| {
+            if first.is_none() && is(&cells[column]) {
+                first = Some((line, column));
+            }
+            Ok(())
+        })?;
+        Ok(first)
     }
 
     /// A table with types, of which there must be `fewest` columns.
@@ -88,7 +123,8 @@ impl<'t> Table<'t> {
         body.verbatim = true;
         let (file, names) = (typed.name.clone(), typed.names.clone());
         let (header, decimal) = (Header::Insisted, Decimal::Plain);
-        let table = Self { file, header, decimal, names, body, types: Some(&typed.types) };
+        let types = Some(&typed.types[..]);
+        let table = Self { file, header, decimal, names, body, types, continues: false };
         if table.names.len() < fewest {
             let found = message::count(table.names.len(), "column");
             return Err(table.problem(format!("the table has {found}, but needs {fewest}")));
@@ -279,7 +315,7 @@ impl<'t> Table<'t> {
             let advice = [Advice::FillIn, Advice::DropMissing];
             return Err(self.cell_problem(line, column, problem).advise(advice));
         }
-        if count.complete == 0 {
+        if count.complete == 0 && !self.continues {
             return Err(self.problem(format!("missing values leave no row: {in_all}")));
         }
         Ok(count)
@@ -326,7 +362,7 @@ impl<'t> Table<'t> {
                 advice = Some(Advice::DecimalMark);
                 "is not a number"
             }
-            Err(_) if is_first && self.header == Header::None => {
+            Err(_) if is_first && self.header == Header::None && !self.continues => {
                 "is not a number: is this row a header?"
             }
             Err(_) if role == Role::Feature && is_date(cell) => {

@@ -3,6 +3,7 @@
 mod response;
 mod select;
 
+pub(super) use response::Kind;
 pub use response::Response;
 pub(super) use select::class_places;
 
@@ -218,14 +219,19 @@ impl Dataset {
     /// If there is not one weight for each row, one is negative or not finite, all are 0, or their sum exceeds
     /// 1e15, up to which whole numbers are added without rounding.
     pub fn with_weights(self, weights: impl Into<Vec<f64>>) -> Result<Self, Error> {
-        let weights = weights.into();
+        let weighted = self.with_weights_of_part(weights.into())?;
+        check_total(weighted.total_weight())?;
+        Ok(weighted)
+    }
+
+    /// [`with_weights`](Self::with_weights) for some of a table's rows, whose weights may all be 0.
+    pub(crate) fn with_weights_of_part(self, weights: Vec<f64>) -> Result<Self, Error> {
         if weights.len() != self.rows() {
             return Err(Error::shape("weights of rows", weights.len(), self.rows()));
         }
         if let Some((row, w)) = weights.iter().enumerate().find(|(_, w)| !is_weight(**w)) {
             return Err(cell("weights of rows", row, "weight", not_a_weight(*w)));
         }
-        check_total(weights.iter().sum())?;
         Ok(Self { weights: Some(weights.into()), ..self })
     }
 
@@ -243,6 +249,10 @@ impl Dataset {
     /// The data without weights.
     pub fn without_weights(self) -> Self {
         Self { weights: None, ..self }
+    }
+
+    pub(crate) fn into_response(self) -> Response {
+        self.response
     }
 
     /// The rows that count, those whose weight is not 0.
@@ -525,7 +535,7 @@ fn is_count(value: f64) -> bool {
     (0.0..=9_007_199_254_740_992.0).contains(&value) && value.fract() == 0.0
 }
 
-fn check_names(what: &str, names: &[String], expected: usize) -> Result<(), Error> {
+pub(super) fn check_names(what: &str, names: &[String], expected: usize) -> Result<(), Error> {
     if names.len() != expected {
         return Err(Error::shape(what, names.len(), expected));
     }

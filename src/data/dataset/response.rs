@@ -1,6 +1,9 @@
 //! The response: the observations, one for each row.
 
-use ndarray::{Array1, Array2, Axis, concatenate};
+use std::fmt;
+
+use ndarray::{Array1, Array2, Axis, concatenate, stack};
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -166,7 +169,20 @@ impl Response {
         crc.finalize()
     }
 
-    pub(super) fn select(&self, rows: &[usize]) -> Self {
+    /// The numbers in columns, as [`Kind::response`] takes them.
+    pub(in crate::data) fn in_columns(&self) -> Array2<f64> {
+        match self {
+            Self::Real(y) | Self::Counts(y) => y.clone(),
+            Self::Classes { index, .. } => {
+                Array2::from_shape_fn((index.len(), 1), |(i, _)| index[i] as f64)
+            }
+            Self::Censored { lower, upper } => {
+                stack(Axis(1), &[lower.view(), upper.view()]).expect("bounds of the same rows")
+            }
+        }
+    }
+
+    pub(in crate::data) fn select(&self, rows: &[usize]) -> Self {
         match self {
             Self::Real(y) => Self::Real(y.select(Axis(0), rows)),
             Self::Counts(y) => Self::Counts(y.select(Axis(0), rows)),
@@ -178,6 +194,67 @@ impl Response {
                 let [lower, upper] = [lower, upper].map(|y| y.select(Axis(0), rows));
                 Self::Censored { lower, upper }
             }
+        }
+    }
+}
+
+/// The kind of a response, with the names of its classes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::data) enum Kind {
+    Real,
+    Counts,
+    Classes(Vec<String>),
+    Censored,
+}
+
+impl Kind {
+    pub fn of(response: &Response) -> Self {
+        match response {
+            Response::Real(_) => Self::Real,
+            Response::Counts(_) => Self::Counts,
+            Response::Classes { names, .. } => Self::Classes(names.clone()),
+            Response::Censored { .. } => Self::Censored,
+        }
+    }
+
+    /// The columns of a response with so many names.
+    pub fn columns(&self, names: usize) -> usize {
+        match self {
+            Self::Real | Self::Counts => names,
+            Self::Classes(_) => 1,
+            Self::Censored => 2,
+        }
+    }
+
+    /// The response of these numbers, which are not checked; `None` if a class is no whole number from 0 on.
+    pub fn response(self, columns: Array2<f64>) -> Option<Response> {
+        Some(match self {
+            Self::Real => Response::Real(columns),
+            Self::Counts => Response::Counts(columns),
+            Self::Classes(names) => {
+                let is_class = |class: &f64| *class >= 0.0 && class.fract() == 0.0;
+                if !columns.iter().all(is_class) {
+                    return None;
+                }
+                let index = columns.iter().map(|class| *class as usize).collect();
+                Response::Classes { index, names }
+            }
+            Self::Censored => {
+                let [lower, upper] = [0, 1].map(|j| columns.column(j).to_owned());
+                Response::Censored { lower, upper }
+            }
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Real => f.write_str("real numbers"),
+            Self::Counts => f.write_str("counts"),
+            Self::Classes(names) => write!(f, "the classes {}", names.join(", ")),
+            Self::Censored => f.write_str("numbers with bounds"),
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Clusters, Stream, at_least, room, stream, table, within};
 use crate::data::{Dataset, Response};
+use crate::rng::ChainRng;
 use crate::{Error, memory};
 
 /// Classes made of normal clusters around the vertices of a hypercube, among redundant and
@@ -77,20 +78,53 @@ impl Classification {
     pub fn draw(&self, seed: u64) -> Result<Dataset, Error> {
         let clusters = self.clusters(seed)?;
         at_least("rows", self.rows, self.n_clusters()?)?;
-        let (mut x, mut class) = room::<usize>(self.rows, self.features)?;
-        self.clusters_of_rows(&mut class);
-        class.shuffle(&mut stream(seed, Stream::Order)); //~ class-order
-        let mut rng = stream(seed, Stream::Features);
+        let (x, mut class) = room::<usize>(self.rows, self.features)?;
+        self.shuffled_clusters(seed, &mut class);
+        self.rows_of(&clusters, &mut features_and_noise(seed), x, class)
+    }
+
+    /// The table of this seed in data sets of so many rows each, the last one of the rest: tables that do not fit into memory, for a
+    /// [`RowFile`](crate::data::RowFile). In memory are the clusters of all rows, 8 bytes each.
+    ///
+    /// # Errors
+    /// The errors of [`draw`](Self::draw), of a block rather than of the table; blocks without rows.
+    pub fn blocks(
+        &self,
+        seed: u64,
+        rows: usize,
+    ) -> Result<impl Iterator<Item = Result<Dataset, Error>> + '_, Error> {
+        let clusters = self.clusters(seed)?;
+        at_least("rows", self.rows, self.n_clusters()?)?;
+        at_least("rows of a block", rows, 1)?;
+        let (what, size, instead) = ("clusters of rows", [(self.rows, "rows")], "take fewer rows");
+        memory::check::<usize>(what, &size, instead)?;
+        let mut of_rows = memory::room(self.rows, (what, &size[..], instead))?;
+        self.shuffled_clusters(seed, &mut of_rows);
+        let mut streams = features_and_noise(seed);
+        let block = move |first: usize| {
+            let of_block = &of_rows[first..self.rows.min(first + rows)];
+            let (x, mut class) = room::<usize>(of_block.len(), self.features)?;
+            class.extend_from_slice(of_block);
+            self.rows_of(&clusters, &mut streams, x, class)
+        };
+        Ok((0..self.rows).step_by(rows).map(block))
+    }
+
+    /// The next rows, of the clusters whose numbers `class` has, with features in `x`, which has room for them.
+    fn rows_of(
+        &self,
+        clusters: &Clusters,
+        [features, noise]: &mut [ChainRng; 2],
+        mut x: Vec<f64>,
+        mut class: Vec<usize>,
+    ) -> Result<Dataset, Error> {
         let (mut z, mut row) = (vec![0.0; self.informative], vec![0.0; self.features]);
-        for &k in &class {
-            rng.fill_normal(&mut z);
-            let (useful, unrelated) = row.split_at_mut(self.informative + self.redundant);
-            clusters.place(k, &z, useful);
-            rng.fill_normal(unrelated);
-            x.extend_from_slice(&row);
-        }
-        let mut noise = stream(seed, Stream::Noise);
         for class in &mut class {
+            features.fill_normal(&mut z);
+            let (useful, unrelated) = row.split_at_mut(self.informative + self.redundant);
+            clusters.place(*class, &z, useful);
+            features.fill_normal(unrelated);
+            x.extend_from_slice(&row);
             *class /= self.clusters_per_class;
             if noise.uniform() < self.flipped {
                 *class = noise.random_range(0..self.classes); //~ flipped-class
@@ -153,6 +187,12 @@ impl Classification {
         }
     }
 
+    /// Puts the cluster of each row into `rows`, in random order.
+    fn shuffled_clusters(&self, seed: u64, rows: &mut Vec<usize>) {
+        self.clusters_of_rows(rows);
+        rows.shuffle(&mut stream(seed, Stream::Order)); //~ class-order
+    }
+
     /// Puts the cluster of each row into `rows`, in order. The ends of clusters are rounded, not their
     /// sizes, so that no class or cluster is more than one row away from its share.
     fn clusters_of_rows(&self, rows: &mut Vec<usize>) {
@@ -171,6 +211,11 @@ impl Classification {
         // Rounding of the sum may have left some rows over.
         rows.resize(self.rows, self.classes * m - 1);
     }
+}
+
+/// The streams of features and of noise.
+fn features_and_noise(seed: u64) -> [ChainRng; 2] {
+    [Stream::Features, Stream::Noise].map(|part| stream(seed, part))
 }
 
 #[cfg(test)]
@@ -224,6 +269,24 @@ mod tests {
             }
             assert!(e.mean_axis(Axis(0)).unwrap().iter().all(|m| m.abs() < 4.0 / n.sqrt()));
         }
+    }
+
+    #[test]
+    fn blocks_are_the_table() {
+        let recipe = Classification { rows: 1000, flipped: 0.2, ..recipe() };
+        let whole = recipe.draw(3).unwrap();
+        for rows in [1, 300, 1000, 2000] {
+            let blocks: Vec<Dataset> =
+                recipe.blocks(3, rows).unwrap().map(Result::unwrap).collect();
+            assert_eq!(blocks.len(), 1000_usize.div_ceil(rows));
+            let mut first = 0;
+            for block in blocks {
+                let of_block: Vec<usize> = (first..first + block.rows()).collect();
+                assert_eq!(block, whole.select(&of_block).unwrap());
+                first += block.rows();
+            }
+        }
+        fails!(recipe.blocks(3, 0).map(|_| ()), Argument { name: "rows of a block" });
     }
 
     #[test]

@@ -54,20 +54,53 @@ impl Regression {
     /// If there is no row or no feature, more features are informative than there are, a standard
     /// deviation or coefficient is negative or beyond 1e150, or the table does not fit into memory.
     pub fn draw(&self, seed: u64) -> Result<Dataset, Error> {
+        self.blocks(seed, self.rows)?.next().expect("a block of all rows")
+    }
+
+    /// The table of this seed in data sets of so many rows each, the last one of the rest: tables that do not fit into memory, for a
+    /// [`RowFile`](crate::data::RowFile).
+    ///
+    /// ```
+    /// use bnn_mcmc::data::simulate::Regression;
+    /// use bnn_mcmc::data::{RowFile, Stored};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("simulated.rows");
+    /// let recipe = Regression { rows: 1000, features: 8, ..Regression::default() };
+    /// let mut writer = RowFile::create(&path, Stored::F16)?;
+    /// for block in recipe.blocks(1, 300)? {
+    ///     writer.push(&block?)?;
+    /// }
+    /// assert_eq!(writer.finish()?.response(), recipe.draw(1)?.response());
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`draw`](Self::draw), of a block rather than of the table; blocks without rows.
+    pub fn blocks(
+        &self,
+        seed: u64,
+        rows: usize,
+    ) -> Result<impl Iterator<Item = Result<Dataset, Error>> + '_, Error> {
         let w = self.coefficients(seed)?;
         at_least("rows", self.rows, 1)?;
-        let (mut x, mut y) = room::<f64>(self.rows, self.features)?;
+        at_least("rows of a block", rows, 1)?;
         let (mut features, mut noise) =
             (stream(seed, Stream::Features), stream(seed, Stream::Noise));
         let mut row = vec![0.0; self.features];
-        for _ in 0..self.rows {
-            features.fill_normal(&mut row);
-            let line: f64 = row.iter().zip(&w).map(|(x, w)| x * w).sum();
-            y.push(self.intercept + line + self.noise_sd * noise.normal()); //~ simulated-response
-            x.extend_from_slice(&row);
-        }
-        let y = Array2::from_shape_vec((self.rows, 1), y).expect("a number for each row");
-        table(x, Response::Real(y), [self.informative, 0, self.features - self.informative], "y")
+        let block = move |first: usize| {
+            let rows = rows.min(self.rows - first);
+            let (mut x, mut y) = room::<f64>(rows, self.features)?;
+            for _ in 0..rows {
+                features.fill_normal(&mut row);
+                let line: f64 = row.iter().zip(&w).map(|(x, w)| x * w).sum();
+                y.push(self.intercept + line + self.noise_sd * noise.normal()); //~ simulated-response
+                x.extend_from_slice(&row);
+            }
+            let y = Array2::from_shape_vec((rows, 1), y).expect("a number for each row");
+            let columns = [self.informative, 0, self.features - self.informative];
+            table(x, Response::Real(y), columns, "y")
+        };
+        Ok((0..self.rows).step_by(rows).map(block))
     }
 
     /// The coefficients w_1, ..., w_p that [`draw`](Self::draw) has for this seed, in the order of the
@@ -163,6 +196,21 @@ mod tests {
         assert_eq!(noisy.x().slice(ndarray::s![..5000, ..]), data.x());
         assert_ne!(noisy, Regression { rows: 6000, ..recipe() }.draw(3).unwrap());
         assert_eq!(noisy, Regression { rows: 6000, ..recipe() }.draw(2).unwrap());
+    }
+
+    #[test]
+    fn blocks_are_the_table() {
+        let whole = recipe().draw(3).unwrap();
+        for rows in [1, 1700, 5000, usize::MAX] {
+            let blocks: Vec<Dataset> =
+                recipe().blocks(3, rows).unwrap().map(Result::unwrap).collect();
+            assert_eq!(blocks.len(), 5000_usize.div_ceil(rows));
+            let x: Vec<_> = blocks.iter().map(|block| block.x().view()).collect();
+            let y: Vec<_> = blocks.iter().map(|block| block.real().unwrap().view()).collect();
+            assert_eq!(concatenate(Axis(0), &x).unwrap(), whole.x());
+            assert_eq!(concatenate(Axis(0), &y).unwrap(), whole.real().unwrap());
+        }
+        fails!(recipe().blocks(3, 0).map(|_| ()), Argument { name: "rows of a block", value: 0 });
     }
 
     #[test]

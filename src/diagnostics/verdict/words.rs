@@ -248,8 +248,8 @@ impl Verdict {
                     .chain(self.in_use.raise_target_accept()),
             ),
             Outcome::Panicked { message } => Finding::new(
-                format!("not to be trusted: a panic ended the run ({message})"),
-                ["mend what panicked, and run again or go on from the checkpoint".into()],
+                format!("not to be trusted: a failure ended the run ({message})"),
+                ["mend what failed, and run again or go on from the checkpoint".into()],
             ),
             Outcome::NothingToJudge { draws } => Finding::only(format!(
                 "not judged: {} of {} in {}; at least 4 draws of one quantity in 2 chains are needed",

@@ -7,7 +7,7 @@ use super::scratch::{Collapsed, Hidden};
 use crate::engine::gram::Gram;
 use crate::engine::network::{SUMMED_IN_F32, product};
 use crate::engine::simd::Real;
-use crate::engine::{Tile, TileMut, TileStorage};
+use crate::engine::{LentTiles, Tile, TileMut, TileStorage};
 use crate::likelihood::Likelihood;
 use crate::model::{Mlp, MlpF32, Model, NonCentred};
 use crate::posterior::{Observed, Posterior, PosteriorWorkspace};
@@ -79,7 +79,7 @@ impl InF32 {
         &mut self,
         shape: &Shape,
         w: &[f64],
-        tiles: impl Iterator<Item = (Tile<'a>, Tile<'a>)>,
+        mut tiles: impl LentTiles<'a, Observed<'a>>,
         gram: &mut [f64],
         cross: &mut [f64],
     ) {
@@ -87,7 +87,7 @@ impl InF32 {
         gram.fill(0.0);
         cross.fill(0.0);
         self.sums.clear();
-        for (x, y) in tiles {
+        while let Some((x, Observed { y, .. })) = tiles.next_tile() {
             self.basis(shape, x);
             let stride = f32::stride_of(x.stride());
             let Self { ws, sums, out, .. } = self;
@@ -171,7 +171,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         grad_phi.fill(0.0);
         own.begin(shape, w, mean, [&hidden.back, &hidden.back_bias]);
         let mut likelihood = 0.0;
-        for (x, Observed { y, weights }) in self.tiles_in(tiles) {
+        let mut tiles = self.tiles_in(tiles);
+        while let Some((x, Observed { y, weights })) = tiles.next_tile() {
             let len = shape.outputs * x.stride();
             let mut out = TileMut::new(&mut out[..len], x.rows());
             let mut d_out = TileMut::new(&mut d_out[..len], x.rows());

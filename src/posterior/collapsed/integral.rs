@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::by_row::Rows;
 use super::scratch::{Collapsed, Hidden, basis};
-use crate::engine::TileMut;
 use crate::engine::network::product;
+use crate::engine::{LentTiles, TileMut};
 use crate::likelihood::{Likelihood, NormalNoise};
 use crate::model::Model;
 use crate::portable::exp;
@@ -100,7 +100,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         if n == 1 {
             let mut sums = [&mut scratch.gram, &mut scratch.cross].map(std::mem::take);
             let [gram, cross] = &mut sums;
-            scratch.sum_rows(beta, q, tile_rows, self.tiles().enumerate(), gram, cross);
+            scratch.sum_rows(beta, q, (0, tile_rows), self.tiles(), gram, cross);
             [scratch.gram, scratch.cross] = sums;
             return;
         }
@@ -114,8 +114,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             share.grad.resize(own.gram.len() + own.cross.len(), 0.0);
             let (gram, cross) = share.grad.split_at_mut(own.gram.len());
             own.is_force = is_force;
-            let tiles = tiles.clone().zip(self.tiles_in(tiles));
-            own.sum_rows(beta, q, tile_rows, tiles, gram, cross);
+            let (first, tiles) = (tiles.start, self.tiles_in(tiles));
+            own.sum_rows(beta, q, (first, tile_rows), tiles, gram, cross);
             ws.collapsed = Some(own);
         });
         gram.fill(0.0);
@@ -185,7 +185,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) -> f64 {
         let n = self.n_shares(scratch.work_of_row());
         if n == 1 {
-            return self.rows_at_the_mean(beta, q, 0..self.tiles().len(), true, grad, scratch, ws);
+            return self.rows_at_the_mean(beta, q, 0..self.x.n_tiles(), true, grad, scratch, ws);
         }
         let (wants_grad, of_phi) = (grad.is_some(), self.n_weights..self.n_weights + self.n_phi);
         let (mean, back) =
@@ -255,7 +255,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let first_kept = tiles.end.saturating_sub(kept);
         let mut likelihood = 0.0;
         for number in tiles.rev() {
-            let (x, observed) = self.tiles_in(number..number + 1).next().expect("one tile");
+            let mut tile = self.tiles_in(number..number + 1);
+            let (x, observed) = tile.next_tile().expect("one tile");
             let Observed { y, weights: of_rows } = observed;
             let (stride, len) = (x.stride(), shape.outputs * x.stride());
             let basis = match hidden {

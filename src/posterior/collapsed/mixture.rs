@@ -32,9 +32,9 @@
 use super::super::{Observed, Posterior, PosteriorWorkspace};
 use super::by_row::{LogSd, Rows};
 use super::scratch::{Collapsed, basis};
-use crate::engine::TileMut;
 use crate::engine::elementary::exp_in_place;
 use crate::engine::network::product;
+use crate::engine::{LentTiles, TileMut};
 use crate::likelihood::{Likelihood, NormalNoise, StudentTNoise};
 use crate::model::Model;
 use crate::portable::exp;
@@ -99,7 +99,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         }
         let (_, nu) = noise.squared_scale_and_nu(self.split(q).1);
         let shape = 0.5 * beta * (nu + 1.0); //~ mixture-shape
-        let of_rows = self.tiles().flat_map(|(_, observed)| observed.weights);
+        let of_rows = self.observed_in(0..self.x.n_tiles()).flat_map(|observed| observed.weights);
         for (weight, omega) in squares.iter_mut().zip(of_rows) {
             let shape = omega * shape; //~ mixture-power
             let u = match rng.as_deref_mut() {
@@ -126,7 +126,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             hidden.begin(shape, q);
         }
         let (weights, bias) = mean.split_at(shape.columns() * shape.outputs);
-        for (number, (x, observed)) in self.tiles().enumerate() {
+        let (mut tiles, mut number) = (self.tiles(), 0);
+        while let Some((x, observed)) = tiles.next_tile() {
             let Observed { y, weights: of_rows } = observed;
             let stride = x.stride();
             let phi = basis(hidden, shape, q, number, x);
@@ -142,6 +143,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
                 let r = y - *f;
                 *square = precision * r * r;
             }
+            number += 1;
         }
     }
 
@@ -162,7 +164,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let (_, nu) = noise.squared_scale_and_nu(self.split(q).1);
             let shift = rate * (at - start);
             let factor = exp(-2.0 * shift);
-            let of_rows = self.tiles().flat_map(|(_, observed)| observed.weights);
+            let of_rows =
+                self.observed_in(0..self.x.n_tiles()).flat_map(|observed| observed.weights);
             let rows = squares.iter().map(|square| square * factor).zip(of_rows.copied());
             let t = StudentTNoise::log_density(nu, rows);
             let prior: f64 = self.priors.iter().map(|block| block.log_density(q)).sum();

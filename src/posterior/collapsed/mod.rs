@@ -360,7 +360,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         };
         let rest: Option<Vec<BlockPrior>> = shape.parts_of_log_sd().map(of).collect();
         let by_row = self.log_sd(&shape).map(|log_sd| ByRow::new(&shape, log_sd, self.mixture()));
-        Some(Collapsed::new(shape, network, by_row, rest?, self.tiles().len()))
+        Some(Collapsed::new(shape, network, by_row, rest?, self.x.n_tiles()))
     }
 
     /// The scales of the rows, if they differ or the noise is a mixture.

@@ -5,7 +5,7 @@ use super::by_row::{ByRow, Rows};
 use super::force::InF32;
 use crate::engine::gram::Gram;
 use crate::engine::network::product;
-use crate::engine::{TILE_ROWS, Tile, TileMut, TileStorage};
+use crate::engine::{LentTiles, TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::linalg::local_metric::{Factorisation, Factoriser, LocalMetric};
 use crate::model::{Mlp, Model, NonCentred};
 use crate::posterior::Observed;
@@ -219,8 +219,8 @@ impl Collapsed {
         &mut self,
         beta: f64,
         q: &[f64],
-        tile_rows: usize,
-        tiles: impl Iterator<Item = (usize, (Tile<'a>, Observed<'a>))>,
+        (mut number, tile_rows): (usize, usize),
+        mut tiles: impl LentTiles<'a, Observed<'a>>,
         gram: &mut [f64],
         cross: &mut [f64],
     ) {
@@ -230,7 +230,7 @@ impl Collapsed {
             return InF32::of(&mut self.in_f32, &self.shape, hidden).sum_rows(
                 &self.shape,
                 q,
-                tiles.map(|(_, (x, observed))| (x, observed.y)),
+                tiles,
                 gram,
                 cross,
             );
@@ -240,7 +240,7 @@ impl Collapsed {
         if let Some(hidden) = &mut self.hidden {
             hidden.begin(&self.shape, q);
         }
-        for (number, (x, Observed { y, weights })) in tiles {
+        while let Some((x, Observed { y, weights })) = tiles.next_tile() {
             let phi = basis(&mut self.hidden, &self.shape, q, number, x);
             let (phi, y) = match &mut self.by_row {
                 Some(by_row) => {
@@ -250,6 +250,7 @@ impl Collapsed {
                 None => (phi, y),
             };
             self.sums.add(phi, y.values(), y.rows());
+            number += 1;
         }
         self.sums.write(gram, cross);
     }

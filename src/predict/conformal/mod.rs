@@ -141,7 +141,7 @@ impl fmt::Display for Conformal {
     }
 }
 
-fn check_level(level: f64) -> Result<(), Error> {
+pub(crate) fn check_level(level: f64) -> Result<(), Error> {
     match level > 0.0 && level < 1.0 {
         true => Ok(()),
         false => Err(Error::argument("level", level, "above 0 and below 1")),

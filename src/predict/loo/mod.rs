@@ -156,7 +156,17 @@ pub struct LooRow {
     pub relative_efficiency: f64,
 }
 
+/// The largest k of a row that is left out reliably, by so many draws.
+pub(crate) fn largest_k(draws: usize) -> f64 {
+    (1.0 - 1.0 / (draws as f64).log10()).min(0.7)
+}
+
 impl LooRow {
+    /// Whether the row is left out reliably, with the [largest k](largest_k) that is.
+    pub(crate) fn is_reliable(&self, threshold: f64) -> bool {
+        self.k <= threshold || self.is_constant() //~ loo-good-k
+    }
+
     /// Whether the log likelihood of the row is the same at all draws, to 1e-12.
     fn is_constant(&self) -> bool {
         self.k.is_nan() && self.p_loo == 0.0
@@ -370,16 +380,15 @@ impl Loo {
     /// The largest k at which the estimate of a row is reliable with S draws: min(1 - 1 / log10 S,
     /// 0.7).
     pub fn threshold(&self) -> f64 {
-        (1.0 - 1.0 / (self.draws as f64).log10()).min(0.7)
+        largest_k(self.draws)
     }
 
     /// The numbers of the rows, counted from 0, whose estimates are unreliable: k lies above the
     /// [`threshold`](Self::threshold), or cannot be estimated although the likelihood varies.
     pub fn unreliable(&self) -> Vec<usize> {
         let threshold = self.threshold();
-        let is_reliable = |row: &LooRow| row.k <= threshold || row.is_constant(); //~ loo-good-k
         let rows = self.rows.iter().enumerate();
-        rows.filter(|(_, row)| !is_reliable(row)).map(|(i, _)| i).collect()
+        rows.filter(|(_, row)| !row.is_reliable(threshold)).map(|(i, _)| i).collect()
     }
 
     /// With names for the rows, such as their lines in a file, which warnings call them by.

@@ -20,7 +20,7 @@ const CONSTANT: f64 = 1e-12;
 const TOGETHER: usize = 8;
 
 /// The checked settings by which rows are smoothed.
-pub(in crate::predict) struct Smoothing {
+pub(crate) struct Smoothing {
     chains: usize,
     draws: usize,
     relative_efficiency: Option<f64>,
@@ -28,7 +28,7 @@ pub(in crate::predict) struct Smoothing {
 
 /// Scratch memory of one thread.
 #[derive(Default)]
-pub(in crate::predict) struct Scratch {
+pub(crate) struct Scratch {
     pub psis: Psis,
     ess: EssMean,
     /// p(y_i | q_s) relative to the largest of them.

@@ -313,8 +313,8 @@ where
         std::mem::swap(current, &mut self.rungs[cold].point);
         let round = self.travel.rounds;
         self.exchange(round, rng);
-        let stop = cut::stop();
-        self.rungs.par_iter_mut().for_each(|rung| cut::within(stop.clone(), || rung.step()));
+        let around = cut::around();
+        self.rungs.par_iter_mut().for_each(|rung| cut::within(around.clone(), || rung.step()));
         std::mem::swap(current, &mut self.rungs[cold].point);
 
         let gradient_evals =

@@ -151,6 +151,90 @@ fn new_rows_are_learnt_without_a_new_fit() {
 }
 
 #[test]
+fn a_run_says_what_it_has_found() {
+    let place = Place::new();
+    place.fit("r", "").well();
+    let all = place.run("explain r --out effects.csv --figures figures").well();
+    assert!(has_line(&all, "importance ") && has_line(&all, "effect "), "{all}");
+    let petals = all.lines().filter(|line| line.starts_with("petal_length ")).count();
+    assert_eq!(petals, 1 + 3, "importance, and a difference for each of three species: {all}");
+    let csv = place.read("effects.csv");
+    assert_eq!(csv.lines().next(), Some("column,value,output,effect,q05,q95"));
+    let probability = |line: &str| line.split(',').nth(3).unwrap().parse::<f64>().unwrap();
+    let of = |column: &str, class: &str| -> Vec<f64> {
+        let is_own = |line: &&str| {
+            line.starts_with(&format!("{column},")) && line.contains(&format!(",{class},"))
+        };
+        csv.lines().filter(is_own).map(probability).collect()
+    };
+    let setosa = of("petal_length", "setosa");
+    // Of twenty quantiles two are the same.
+    assert!(setosa.len() == 19 && setosa[0] > setosa[18] + 0.2, "{setosa:?}");
+    let sums =
+        setosa.iter().zip(of("petal_length", "versicolor")).zip(of("petal_length", "virginica"));
+    sums.for_each(|((a, b), c)| assert!((a + b + c - 1.0).abs() < 1e-9));
+    assert_eq!(place.files("figures").len(), 1 + 4);
+    assert!(place.read("figures/importance.svg").contains("petal_length"));
+
+    let one = place.run("explain r --column petal_width --from 0.2 --to 2").well();
+    assert!(
+        !has_line(&one, "importance") && one.contains("0.2") && one.lines().count() == 4,
+        "{one}"
+    );
+    let two = place.run("explain r --column petal_width --with petal_length --accumulated").well();
+    assert!(has_line(&two, "setosa: petal_width by petal_length"), "{two}");
+    let shares = place.run("explain r --column petal_width,petal_length --sobol").well();
+    assert!(has_line(&shares, "share of the variance"), "{shares}");
+    assert_eq!(shares, place.run("explain r --column petal_width,petal_length --sobol").well());
+
+    assert!(!has_line(&all, "scale of the weights"), "{all}");
+    place.fit("s", "--weights scales").well();
+    let scales = place.run("explain s --column petal_width").well();
+    assert!(has_line(&scales, "scale of the weights "), "{scales}");
+    // Importance, the scale, and a difference for each of three species.
+    let lines = scales.lines().filter(|line| line.starts_with("petal_width ")).count();
+    assert_eq!(lines, 2 + 3, "{scales}");
+
+    // Before anything is computed.
+    said!(place.run("explain r --out none/effects.csv").error(1));
+    said!(place.run("report r --out none/page.html").error(1));
+    said!(place.run("explain none").error(1));
+    said!(place.run("explain r --column colour").error(1));
+    said!(place.run("explain r --accumulated").error(2));
+    said!(place.run("explain r --from 1 --to 2").error(2));
+    said!(place.run("explain r --column petal_width,petal_length --from 1 --to 2").error(2));
+    said!(place.run("explain r --column petal_width --from wide --to 2").error(1));
+    said!(place.run("explain r --out r/fit.json").error(1));
+}
+
+#[test]
+fn uncertainty_comes_in_two_parts() {
+    let place = Place::new();
+    place.fit("r", "").well();
+    let predicted = place.run("predict r iris.csv --uncertainty");
+    assert!(predicted.err.contains("the mean is least known in lines "), "{predicted:?}");
+    let out = predicted.well();
+    let header = out.lines().next().unwrap();
+    assert!(header.ends_with(",entropy,expected_entropy,mutual_information"), "{header}");
+    for line in out.lines().skip(1) {
+        let cells: Vec<f64> = line.split(',').rev().take(3).map(|x| x.parse().unwrap()).collect();
+        assert!((cells[2] - cells[1] - cells[0]).abs() < 1e-12 && cells[0] >= 0.0, "{line}");
+    }
+    let small = "--target sepal_length --ignore species --task regression --out s --quiet";
+    place.run(&format!("fit iris.csv {small} {SMALL}")).well();
+    let out = place.run("predict s iris.csv --uncertainty").well();
+    let header: Vec<&str> = out.lines().next().unwrap().split(',').collect();
+    let at = |name: &str| header.iter().position(|own| *own == name).unwrap();
+    for line in out.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [new, noise, mean] =
+            ["new_sd", "noise_sd", "mean_sd"].map(|name| cells[at(name)].parse::<f64>().unwrap());
+        // `mean_sd` has the divisor n - 1.
+        assert!((new.hypot(0.0) - noise.hypot(mean)).abs() < 0.01 * mean, "{line}");
+    }
+}
+
+#[test]
 fn draws_of_other_programs_are_judged() {
     let place = Place::new();
     let mut text = String::from("chain,draw,mu,sigma\n");

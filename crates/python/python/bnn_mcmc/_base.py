@@ -1,5 +1,6 @@
 """What the estimators share: settings, columns, a fit, files."""
 
+import copy
 import json
 import os
 import tempfile
@@ -36,15 +37,27 @@ from ._columns import (
     taken_out,
     warn_of_stand_ins,
 )
+from ._explain import Explanation
+from ._figure import Figure, figure_of
 from ._native import Dates, Fit
+from ._progress import Listener, listener
 from ._signals import Terminated, heard, note
 from ._sklearn import BaseEstimator
-from ._verdict import NotConvergedWarning, Search, Verdict, judged, searched
+from ._tables import Loo, Summary, loo_of
+from ._verdict import (
+    NotConvergedWarning,
+    Search,
+    Uncertainty,
+    Update,
+    Verdict,
+    judged,
+    searched,
+)
 
 if TYPE_CHECKING:
     from xarray import DataTree
 
-    from ._native import ColumnOfFit, Settings
+    from ._native import ColumnOfFit, Rows, Settings
 
 Model: TypeAlias = Literal[
     "linear",
@@ -110,7 +123,7 @@ class Bnn(BaseEstimator):
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
-        verbose: bool = False,
+        verbose: bool | Listener = False,
     ) -> None:
         self.model: Model | None = model
         self.hidden: Sequence[int] | None = hidden
@@ -129,7 +142,7 @@ class Bnn(BaseEstimator):
         self.random_state: RandomState | None = random_state
         self.n_jobs: int | None = n_jobs
         self.folder: Folder | None = folder
-        self.verbose: bool = verbose
+        self.verbose: bool | Listener = verbose
 
     # What fit() leaves.
     _fit: Fit
@@ -141,6 +154,7 @@ class Bnn(BaseEstimator):
     diagnostics_: dict[str, Any]
     recipe_: str
     search_: Search | None
+    update_: Update
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
@@ -335,6 +349,241 @@ class Bnn(BaseEstimator):
             # `DataTree.load` leaves out arrays that are called like a group.
             groups = xarray.open_groups(path, engine="zarr")
             return xarray.DataTree.from_dict({name: group.load() for name, group in groups.items()})
+
+    def predict_mean_draws(self, X: Any) -> Matrix:
+        """The mean function E[y | x, q] of each row by each posterior draw q.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            New rows, in the units of the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_samples), (n_draws, n_samples, n_outputs) or \
+                (n_draws, n_samples, n_classes)
+            In units of the response; of classes their probabilities, in the order of `classes_`.
+        """
+        return self._arranged(self._fit.draws(self._new_rows(X), True, self._threads()))
+
+    def decompose_uncertainty(self, X: Any) -> Uncertainty:
+        """The uncertainty of a new observation in two parts.
+
+        One is of the mean function, and more rows would reduce it (epistemic); the other is noise,
+        which they would not (aleatoric). Of numbers the parts are variances, of classes entropies
+        in nats: of the class, the mutual information of class and parameters, and the expected
+        entropy.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            New rows, in the units of the training rows.
+
+        Returns
+        -------
+        uncertainty : Uncertainty
+        """
+        parts = self._fit.decompose(self._new_rows(X), self._threads())
+        total, of_mean, noise = (part[:, 0] if part.shape[1] == 1 else part for part in parts)
+        return Uncertainty(total, of_mean, noise)
+
+    def _arranged(self, draws: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Draws `[draw, row, output]` in the shape of the response."""
+        return draws[:, :, 0] if draws.shape[2] == 1 else draws
+
+    def explain(self) -> Explanation:
+        """The effects of the columns of the table on predictions, and their importance.
+
+        They are averaged over at most 2,000 rows of the table, and take about 1,000 draws, evenly
+        spaced. A model of imputed tables has none so far.
+
+        Returns
+        -------
+        explanation : Explanation
+            Its methods `effect`, `contrast`, `importance` and `sobol` have the answers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bnn_mcmc import BnnRegressor
+        >>> X = np.random.default_rng(0).normal(size=(50, 2))
+        >>> y = 2 * X[:, 0]
+        >>> model = BnnRegressor(hidden=(), chains=2, random_state=0).fit(X, y)
+        >>> explanation = model.explain()
+        >>> bool(abs(explanation.contrast("x1", 0, 1).mean - 2) < 0.1)
+        True
+        """
+        check_is_fitted(self)
+        return Explanation(self._fit, self._threads())
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Writes a report of the fit: one HTML page with all figures inside.
+
+        The verdict comes first, then scores beside those of a linear model, which is fitted for it,
+        effects, predictions, convergence, data and model. The page needs no other file and no
+        network. A model of imputed tables has none so far.
+
+        Parameters
+        ----------
+        path : path
+            The file to write.
+        """
+        check_is_fitted(self)
+        # Before the page is made.
+        folder = Path(path).absolute().parent
+        if not folder.is_dir():
+            raise FileNotFoundError(f"`path` is {str(path)!r}, but there is no folder {folder}")
+        page = self._fit.report(self._threads())
+        Path(path).write_text(page, encoding="utf-8")
+
+    def loo(self) -> Loo:
+        """How well each training row is predicted from the others, without refits (PSIS-LOO).
+
+        `compare` takes it for models of the same rows.
+
+        Returns
+        -------
+        loo : Loo
+        """
+        check_is_fitted(self)
+        return loo_of(self._fit.loo(self._threads()))
+
+    def summary(self, of: Literal["predictions", "parameters"] = "predictions") -> Summary:
+        """Posterior means and the diagnostics of the chains.
+
+        Parameters
+        ----------
+        of : "predictions" or "parameters"
+            The mean predictions of at most 200 training rows, on which chains that have converged
+            agree; or weights and other parameters, for standardised features and response, which
+            may disagree where nothing is wrong: hidden units can be exchanged.
+
+        Returns
+        -------
+        summary : Summary
+        """
+        check_is_fitted(self)
+        if of not in ("predictions", "parameters"):
+            raise ValueError(f'`of` is {of!r}, but must be "predictions" or "parameters"')
+        names, numbers = self._fit.summary(of == "parameters", self._threads())
+        return Summary(names, *numbers.T)
+
+    def plot_predictions(self, X: Any, y: Any) -> list[Figure]:
+        """Rows with a known response beside their predictions.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Rows with their response, as `score` takes them: best such that had no part in the fit.
+
+        Returns
+        -------
+        list of Figure
+            Of numbers observed against predicted values, with intervals of 90 %, for each column of
+            the response; of classes the confusion matrix. Times have none.
+        """
+        drawn = self._fitted().figures_of_predictions(self._with_response(X, y), self._threads())
+        return [figure_of(one) for one in drawn]
+
+    def plot_calibration(self, X: Any = None, y: Any = None) -> Figure:
+        """Whether probabilities are right, of intervals or of classes.
+
+        Of numbers the share of responses within intervals, by their level; of classes the share of
+        rows that have them, by the predicted probability.
+
+        Parameters
+        ----------
+        X, y : array-like, optional
+            Rows with their response, as `score` takes them. Without them the intervals of the
+            training rows are those of predictions from all other rows, without refits; classes need
+            rows. Times have none.
+
+        Returns
+        -------
+        Figure
+        """
+        if (X is None) != (y is None):
+            raise ValueError("X and y must be given together, or neither of them")
+        fit = self._fitted()
+        rows = None if X is None else self._with_response(X, y)
+        return figure_of(fit.figure_of_calibration(rows, self._threads()))
+
+    def plot_chains(self, kind: Literal["trace", "ranks", "ess", "rhat"] = "trace") -> Figure:
+        """The chains: their log likelihood, and the predictions on which they agree least.
+
+        Parameters
+        ----------
+        kind : "trace", "ranks", "ess" or "rhat"
+            The draws along the chains; the differences of their ranks from uniform ones, which show
+            where chains disagree; the effective sample size by the number of draws; R-hat of all
+            predictions.
+
+        Returns
+        -------
+        Figure
+        """
+        return figure_of(self._fitted().figure_of_chains(kind, self._threads()))
+
+    def plot_checks(self) -> list[Figure]:
+        """Predictive checks: would the model have made rows like the observed ones?
+
+        Statistics of the training responses beside those of responses that the model would have
+        made in their place, and responses that the prior expects. A statistic far outside tells
+        what the model cannot make. Times have none.
+
+        Returns
+        -------
+        list of Figure
+            One for each column of the response.
+        """
+        drawn = self._fitted().figures_of_checks(self._threads())
+        return [figure_of(one) for one in drawn]
+
+    def update(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """The estimator after new rows, without a new fit where they are few.
+
+        Its draws are weighted for the new rows, or moved in a few steps; scalings and the chosen
+        model stay. A model of imputed tables, and an ensemble, cannot be updated.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            New rows, in the units of the training rows.
+        y : array-like
+            Their response, as `fit` takes it.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the new rows, as `fit` takes them, where the rows of the fit have weights,
+            too. None: each row counts once.
+
+        Returns
+        -------
+        updated : estimator
+            Another estimator of the same class, whose attribute `update_` says what was done and
+            whether the new rows are unlike the others. This one stays as it is.
+        """
+        fit, rows = self._fitted(), self._with_response(X, y)
+        weights = listed_weights(weights_of(sample_weight, len(rows[0])))
+        updated, words, has_drifted, text = fit.update(rows, weights, self._threads())
+        numbers = json.loads(text)
+        estimator = copy.copy(self)
+        estimator._take(updated)
+        estimator.update_ = Update(
+            words,
+            has_drifted,
+            numbers["rows"],
+            np.nan if numbers["k"] is None else numbers["k"],
+            numbers["drift"],
+            numbers["gradients"],
+        )
+        return estimator
+
+    def _fitted(self) -> Fit:
+        check_is_fitted(self)
+        return self._fit
+
+    def _with_response(self, X: Any, y: Any) -> "Rows":
+        """Rows with a known response as the native half takes them."""
+        raise NotImplementedError
 
     def _features_of(
         self, X: Any, y: Any, sample_weight: Any, **y_checks: Any
@@ -599,7 +848,9 @@ class Bnn(BaseEstimator):
             "impute": None if self.impute is None else _whole("impute", self.impute, 2),
             "seed": self._seed(),
             "folder": _path("folder", self.folder),
-            "verbose": _flag("verbose", self.verbose),
+            "verbose": not callable(self.verbose)
+            and _flag("verbose", self.verbose, " or a callable"),
+            "progress": listener(self.verbose),
             "threads": self._threads(),
         }
 
@@ -763,9 +1014,9 @@ def _path(name: str, value: Any) -> Any:
     return value
 
 
-def _flag(name: str, value: Any) -> bool:
+def _flag(name: str, value: Any, other: str = "") -> bool:
     if not isinstance(value, (bool, np.bool_, Integral)):
-        raise ValueError(f"`{name}` is {value!r}, but must be True or False")
+        raise ValueError(f"`{name}` is {value!r}, but must be True or False{other}")
     return bool(value)
 
 
@@ -785,4 +1036,6 @@ def _plain(value: Any) -> Any:
         return float(value)
     if isinstance(value, (tuple, list, np.ndarray)):
         return [_plain(item) for item in value]
+    if callable(value):
+        return True  # a listener: what it does is not part of a fit
     return fspath(value) if isinstance(value, PathLike) else value

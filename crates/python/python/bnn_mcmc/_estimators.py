@@ -40,6 +40,7 @@ from ._columns import (
     shown,
 )
 from ._native import Fit
+from ._progress import Listener
 from ._sklearn import ClassifierMixin, RegressorMixin
 
 # Rows that had no part in the fit, or the training rows.
@@ -137,6 +138,7 @@ class _Numbers(RegressorMixin, Bnn):
         return_std: bool = False,
         interval: float | None = None,
         conformal: Conformal = None,
+        quantiles: Sequence[float] | None = None,
     ) -> Matrix | tuple[Matrix, ...]: ...
     def predict(
         self,
@@ -144,6 +146,7 @@ class _Numbers(RegressorMixin, Bnn):
         return_std: bool = False,
         interval: float | None = None,
         conformal: Conformal = None,
+        quantiles: Sequence[float] | None = None,
     ) -> Matrix | tuple[Matrix, ...]:
         """The posterior mean prediction E[y | x], averaged over all draws of all chains.
 
@@ -176,12 +179,20 @@ class _Numbers(RegressorMixin, Bnn):
             whatever the model and the chains did; with "training", training rows are left out by
             weights of the draws (jackknife+), which takes chains that have converged. For one
             response.
+        quantiles : sequence of float, default=None
+            Probabilities, such as ``(0.05, 0.25, 0.5, 0.75, 0.95)``, of which the quantiles of a
+            new observation are returned, one array for each: several intervals at once. They are
+            those of `interval`, and come last.
 
         Returns
         -------
-        mean, or a tuple of mean, std if asked for, and lower and upper ends if asked for
+        mean, or a tuple of mean, std if asked for, lower and upper ends if asked for, and quantiles
             Arrays of the shape of y in training, in its units.
         """
+        if quantiles is not None:
+            quantiles = [float(p) for p in quantiles]
+            if not all(0 <= p <= 1 for p in quantiles):
+                raise ValueError(f"`quantiles` is {quantiles!r}, but must be between 0 and 1")
         if interval is not None and not (isinstance(interval, Real) and 0 < interval < 1):
             raise ValueError(f"`interval` is {interval!r}, but must be a number between 0 and 1")
         x = self._new_rows(X)
@@ -194,9 +205,44 @@ class _Numbers(RegressorMixin, Bnn):
             rows = self._calibration(conformal)
             arrays = self._fit.predict(x, bool(return_std), None, self._threads())
             arrays += self._fit.conformal(x, rows, level, self._threads())
+        if quantiles is not None:
+            arrays += self._fit.quantiles(x, quantiles, self._threads())
         if self._y_ndim == 1:
             arrays = [array[:, 0] for array in arrays]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: int = 0) -> NDArray[np.float64]:
+        """New observations at rows of X, drawn from the posterior predictive distribution.
+
+        Each sample is by one posterior draw, the same for all rows, with noise: rows of one sample
+        belong together. Equal calls give equal numbers.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples_X, n_features)
+            New rows, in the units of the training rows.
+        n_samples : int, default=1
+            The number of samples, at most the number of posterior draws.
+        random_state : int, default=0
+            The seed by which posterior draws are chosen.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_X, n_samples), or (n_samples_X, n_outputs, n_samples)
+            In units of the response.
+        """
+        draws = self._fit.draws(self._new_rows(X), False, self._threads())
+        if isinstance(n_samples, bool) or not 1 <= n_samples <= len(draws):
+            raise ValueError(
+                f"`n_samples` is {n_samples!r}, but must be from 1 to {len(draws)}, the number of "
+                "posterior draws"
+            )
+        chosen = np.random.default_rng(random_state).choice(len(draws), n_samples, replace=False)
+        samples = np.moveaxis(draws[chosen], 0, -1)
+        return samples[:, 0] if self._y_ndim == 1 else samples
+
+    def _arranged(self, draws: NDArray[np.float64]) -> NDArray[np.float64]:
+        return draws[:, :, 0] if self._y_ndim == 1 else draws
 
     def scores(self, X: Any, y: Any, sample_weight: Any = None) -> dict[str, float]:
         """How good predictions of rows with a known response are.
@@ -217,11 +263,11 @@ class _Numbers(RegressorMixin, Bnn):
             and `width_95` (the mean width of 95 % intervals); `coverage_95`, the share of responses
             in them; and `log_predictive_density`, the mean over rows of log p(y | x), in nats.
         """
-        x, y = self._rows_with_response(X, y)
+        x, y = self._with_response(X, y)
         weights = listed_weights(weights_of(sample_weight, len(x)))
         return dict(self._fit.scores_of_numbers(x, y, weights, self._threads()))
 
-    def _rows_with_response(self, X: Any, y: Any) -> tuple[Matrix, Matrix]:
+    def _with_response(self, X: Any, y: Any) -> tuple[Matrix, Matrix]:
         x, y = self._new_rows(X), response_of(y)
         refuse_other_than_numbers("y", y)
         y = check_array(y, dtype="float64", ensure_2d=False, estimator=self, input_name="y")
@@ -235,7 +281,7 @@ class _Numbers(RegressorMixin, Bnn):
 
     def _calibration(self, conformal: Any) -> tuple[Matrix, Matrix] | None:
         rows = calibration_rows(conformal)
-        return None if rows is None else self._rows_with_response(*rows)
+        return None if rows is None else self._with_response(*rows)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination R^2 of the mean predictions, as scikit-learn has it.
@@ -377,8 +423,10 @@ class BnnRegressor(_Numbers):
         same call of `fit` goes on, and once it is finished, the same call loads it. It needs a
         `random_state` that is an int. A folder that holds another fit is an error that says what
         differs.
-    verbose : bool, default=False
-        Whether progress is reported to the standard error.
+    verbose : bool or callable, default=False
+        Whether progress is reported: as a bar in a notebook, else to the standard error. A callable
+        is called with a `Progress`, some times a second, on the thread that called `fit`; if it
+        raises, the run ends as by Ctrl-C.
 
     Attributes
     ----------
@@ -441,7 +489,7 @@ class BnnRegressor(_Numbers):
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
-        verbose: bool = False,
+        verbose: bool | Listener = False,
     ) -> None:
         super().__init__(
             model=model,
@@ -526,7 +574,7 @@ class BnnCounts(_Numbers):
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
-        verbose: bool = False,
+        verbose: bool | Listener = False,
     ) -> None:
         super().__init__(
             model=model,
@@ -603,7 +651,7 @@ class BnnSurvival(Bnn):
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
-        verbose: bool = False,
+        verbose: bool | Listener = False,
     ) -> None:
         super().__init__(
             model=model,
@@ -763,12 +811,15 @@ class BnnSurvival(Bnn):
             the log probability of its bounds; and if each row is observed or right-censored
             `concordance`, Harrell's c, and `integrated_brier`, the integrated Brier score.
         """
+        x, lower, upper = self._with_response(X, y)
+        weights = listed_weights(weights_of(sample_weight, len(x)))
+        return dict(self._fit.scores_of_times(x, lower, upper, weights, self._threads()))
+
+    def _with_response(self, X: Any, y: Any) -> tuple[Matrix, list[float], list[float]]:
         x = self._new_rows(X)
         lower, upper, *_ = _bounds_of(y)
         check_consistent_length(x, lower)
-        weights = listed_weights(weights_of(sample_weight, len(x)))
-        bounds = lower.tolist(), upper.tolist()
-        return dict(self._fit.scores_of_times(x, *bounds, weights, self._threads()))
+        return x, lower.tolist(), upper.tolist()
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Harrell's concordance of the predicted medians.
@@ -878,7 +929,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
         folder: Folder | None = None,
-        verbose: bool = False,
+        verbose: bool | Listener = False,
     ) -> None:
         super().__init__(
             model=model,
@@ -1004,6 +1055,28 @@ class BnnClassifier(ClassifierMixin, Bnn):
         probabilities = np.hstack([1 - mean, mean]) if mean.shape[1] == 1 else mean
         return np.ascontiguousarray(probabilities[:, self._places()])
 
+    def predict_log_proba(self, X: Any) -> Matrix:
+        """The logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n_samples, n_features)
+            New rows, in the units of the training rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`; minus infinity where a probability is 0.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _arranged(self, draws: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Draws of probabilities, in the order of `classes_`."""
+        if draws.shape[2] == 1:
+            draws = np.concatenate([1 - draws, draws], axis=2)
+        return np.ascontiguousarray(draws[:, :, self._places()])
+
     def scores(self, X: Any, y: Any, sample_weight: Any = None) -> dict[str, float]:
         """How good predictions of rows with a known class are.
 
@@ -1023,11 +1096,11 @@ class BnnClassifier(ClassifierMixin, Bnn):
             calibration error of 15 bins; `log_predictive_density`, the mean over rows of log p(y |
             x), in nats.
         """
-        x, codes = self._rows_with_class(X, y)
+        x, codes = self._with_response(X, y)
         weights = listed_weights(weights_of(sample_weight, len(x)))
         return dict(self._fit.scores_of_classes(x, codes, weights, self._threads()))
 
-    def _rows_with_class(self, X: Any, y: Any) -> tuple[Matrix, list[int]]:
+    def _with_response(self, X: Any, y: Any) -> tuple[Matrix, list[int]]:
         x, y = self._new_rows(X), response_of(y)
         y = column_or_1d(y, warn=True)
         check_consistent_length(x, y)
@@ -1066,7 +1139,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
             Whether the set of a row holds a class, in the order of `classes_`.
         """
         x, rows = self._new_rows(X), calibration_rows(conformal)
-        rows = None if rows is None else self._rows_with_class(*rows)
+        rows = None if rows is None else self._with_response(*rows)
         sets = self._fit.conformal_sets(x, rows, float(level), self._threads())
         return np.ascontiguousarray(sets[:, self._places()] > 0)
 

@@ -1,9 +1,13 @@
 """What is said of a run."""
 
+import html
 import json
 import math
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ._native import Fit
 from ._sklearn import ConvergenceWarning
@@ -35,6 +39,68 @@ class Verdict:
 
     def __str__(self) -> str:
         return self.sentence
+
+    def _repr_html_(self) -> str:
+        sign, colour = ("&#10003;", "#00714f") if self.converged else ("&#9888;", "#b13a00")
+        return (
+            f'<div style="border-left:.4em solid {colour};padding:.3em .8em">'
+            f'<strong style="color:{colour}">{sign}</strong> {html.escape(self.sentence)}</div>'
+        )
+
+
+@dataclass(frozen=True)
+class Update:
+    """What `update` has done; printed, it is a sentence.
+
+    Attributes
+    ----------
+    sentence : str
+        What was done, and whether the new rows are like the others.
+    has_drifted : bool
+        Whether the new rows are so unlike what was predicted of them that they, or the process that
+        they come from, have changed.
+    rows : int
+        The number of new rows.
+    pareto_k : float
+        The Pareto shape of the weights for the new rows.
+    drift : float or None
+        The chance of rows as unlike what was predicted, if the model is right; None of times, and
+        of fewer than five rows.
+    gradients : int
+        The gradients that were needed; 0 where draws were weighted alone.
+    """
+
+    sentence: str
+    has_drifted: bool
+    rows: int
+    pareto_k: float
+    drift: float | None
+    gradients: int
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """The uncertainty of new observations in two parts, which add up to the total.
+
+    Of numbers the parts are variances, in squared units of the response; of classes entropies, in
+    nats.
+
+    Attributes
+    ----------
+    total : array of shape (n_samples,) or (n_samples, n_outputs)
+        The uncertainty of a new observation.
+    of_mean : array of the same shape
+        The part on which posterior draws differ, which more rows would reduce.
+    noise : array of the same shape
+        The part that every draw has, which more rows of the same columns would not.
+    """
+
+    total: NDArray[np.float64]
+    of_mean: NDArray[np.float64]
+    noise: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -75,6 +141,9 @@ class Search:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
 
 
 def searched(fit: Fit) -> Search | None:

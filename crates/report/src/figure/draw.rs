@@ -266,9 +266,10 @@ impl Mark {
                 }
             }
             Self::Intervals { intervals, .. } => {
-                for Interval { at, outer, .. } in intervals {
+                for Interval { at, value, outer, .. } in intervals {
                     each(outer[0], *at);
                     each(outer[1], *at);
+                    each(*value, *at);
                 }
             }
             Self::Cells { values, .. } => {

@@ -4,6 +4,7 @@
 mod bins;
 pub mod calibration;
 pub mod chains;
+pub mod effects;
 pub mod parameters;
 pub mod predictive;
 pub mod rhat;

@@ -1,5 +1,6 @@
 //! A fit on one page of HTML: the verdict first, then the rest.
 
+mod effects;
 mod figures;
 mod page;
 mod scores;
@@ -104,8 +105,31 @@ struct Findings<'a> {
     are_new: bool,
     /// How much predictions depend on the prior, where the draws can tell: all of them.
     prior: Option<PriorSensitivity>,
+    /// The linear model of the same rows, unless the fit is linear itself.
+    linear: Option<Result<Linear, Error>>,
     /// The leave-one-out estimate, or the reason why there is none.
     loo: Result<Loo, Error>,
+}
+
+/// The linear model beside the fit.
+struct Linear {
+    /// The predictions of the rows that scores are of.
+    scored: Predictions,
+    loo: Result<Loo, Error>,
+}
+
+impl Linear {
+    /// `None` of a fit that is linear itself.
+    fn of(fit: &Fit, chosen: &[usize]) -> Option<Result<Self, Error>> {
+        // A network without hidden layers has two sizes, of features and outputs.
+        let is_linear = fit.network().sizes().len() == 2;
+        (!is_linear).then(|| {
+            let linear = fit.linear_model()?;
+            let all = linear.validation().unwrap_or(linear.training());
+            let scored = linear.predict(&all.select(chosen)?)?;
+            Ok(Self { scored, loo: linear.loo() })
+        })
+    }
 }
 
 impl<'a> Findings<'a> {
@@ -139,7 +163,9 @@ impl<'a> Findings<'a> {
         let scored = few.predict(&rows)?;
         let prior = verdict.is_converged().then(|| fit.sensitivity().ok()).flatten();
         let (are_new, loo) = (fit.validation().is_some(), few.loo());
+        let linear = Linear::of(fit, &chosen);
         Ok(Self {
+            linear,
             fit,
             words,
             verdict,

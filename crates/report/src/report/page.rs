@@ -2,15 +2,16 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Dataset, Lines, Response};
-use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, Outcome, SummaryRow};
+use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, Outcome, SummaryRow, quantile};
 use bnn_mcmc::fit::{Search, Trial, Tried};
-use bnn_mcmc::predict::Loo;
+use bnn_mcmc::predict::{Loo, PredictiveCheck};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::scores::Weights;
+use super::scores::{Line, Weights};
 use super::words::{Trust, advice, heading, marked_up};
-use super::{Findings, figures, scores};
+use super::{Findings, Linear, effects, figures, scores};
 use crate::figure::{Figure, css, number};
+use crate::figures::predictive;
 use bnn_mcmc::message::{Choice, Plain, duration};
 
 const STYLE: &str = include_str!("style.css");
@@ -18,12 +19,13 @@ const STYLE: &str = include_str!("style.css");
 const OPEN: usize = 12;
 
 /// A link in the table of contents, and the heading that it leads to.
-const SECTIONS: [(&str, &str); 6] = [
-    ("data", "Data"),
-    ("model", "Model and run"),
+const SECTIONS: [(&str, &str); 7] = [
     ("scores", "Scores"),
+    ("effects", "Effects"),
     ("predictions", "Predictions"),
     ("convergence", "Convergence"),
+    ("data", "Data"),
+    ("model", "Model and run"),
     ("cite", "Reproduce and cite"),
 ];
 
@@ -39,19 +41,21 @@ pub(super) fn page(findings: &Findings) -> Markup {
                 style { (PreEscaped(STYLE)) (PreEscaped(css())) }
             }
             body {
-                a class="skip" href="#data" { "Skip to the data" }
+                a class="skip" href="#scores" { "Skip to the scores" }
                 header {
                     h1 { "Report on " code { (responses) } }
                     (verdict(findings))
+                    (facts(findings))
                 }
                 nav aria-label="Contents" {
                     ul { @for (link, name) in SECTIONS { li { a href={ "#" (link) } { (name) } } } }
                 }
                 main {
-                    div class="two" { (data(findings)) (model(findings)) }
                     (score_table(findings))
+                    (section("effects", effects::effects(findings.fit)))
                     (predictions(findings))
                     (convergence(findings))
+                    div class="two" { (data(findings)) (model(findings)) }
                     (cite(findings))
                 }
                 footer { "Made by bnn-mcmc " (bnn_mcmc::VERSION) ". This file needs no other." }
@@ -60,8 +64,8 @@ pub(super) fn page(findings: &Findings) -> Markup {
     }
 }
 
-fn section(k: usize, content: Markup) -> Markup {
-    let (link, name) = SECTIONS[k];
+fn section(link: &str, content: Markup) -> Markup {
+    let name = SECTIONS.iter().find(|(own, _)| *own == link).map_or("", |(_, name)| name);
     html! { section aria-labelledby=(link) { h2 id=(link) { (name) } (content) } }
 }
 
@@ -86,6 +90,41 @@ fn verdict(findings: &Findings) -> Markup {
     }
 }
 
+/// What is asked first, in numbers.
+fn facts(findings: &Findings) -> Markup {
+    let fit = findings.fit;
+    let sizes: Vec<String> = fit.network().sizes().iter().map(ToString::to_string).collect();
+    let kind = match findings.fit.network().sizes().len() {
+        2 => "linear",
+        3 => "a hidden layer",
+        _ => "hidden layers",
+    };
+    let density = |loo: &Loo| short(loo.elpd / loo.total_weight());
+    let own = findings.loo.as_ref().ok().map(density);
+    let linear = match &findings.linear {
+        Some(Ok(Linear { loo: Ok(loo), .. })) => Some(density(loo)),
+        _ => None,
+    };
+    let covered = fit.search().and_then(|search| {
+        search.coverage.iter().find(|(level, _)| *level == 0.9).map(|(_, share)| *share)
+    });
+    html! {
+        dl class="facts" {
+            div { dt { "Learnt from" } dd { (fit.training().rows()) " rows" } }
+            div { dt { "Model" } dd { (sizes.join("-")) ", " (kind) } }
+            @if let Some(own) = own {
+                div {
+                    dt { "Log density of a new row" }
+                    dd { (own) " nats" @if let Some(linear) = linear { ", linear model " (linear) } }
+                }
+            }
+            @if let Some(share) = covered {
+                div { dt { "90 % intervals hold" } dd { (format!("{:.0} %", 100.0 * share)) " of new rows" } }
+            }
+        }
+    }
+}
+
 fn data(findings: &Findings) -> Markup {
     let fit = findings.fit;
     let rows = |n: usize| if n == 1 { "1 row".to_owned() } else { format!("{n} rows") };
@@ -95,10 +134,13 @@ fn data(findings: &Findings) -> Markup {
         .iter()
         .map(|range| [range.feature.clone(), number(range.low), number(range.high)]);
     section(
-        0,
+        "data",
         html! {
             dl {
                 dt { "Learnt from" } dd { (rows(fit.training().rows())) (weighted(fit.training())) }
+                @if let Some(drawn) = fit.drawn_rows() {
+                    dt { "Fitted to" } dd { (drawn) }
+                }
                 @if let Some(new) = fit.validation() {
                     dt { "Kept for validation" } dd { (rows(new.rows())) (weighted(new)) }
                 }
@@ -186,7 +228,7 @@ fn model(findings: &Findings) -> Markup {
     let climbed = info.climbed.iter().filter(|gradients| **gradients > 0).count();
     let gradients = draws.gradient_evals();
     section(
-        1,
+        "model",
         html! {
             dl {
                 @for (name, text) in lines.iter().filter(|(name, _)| is_shown(name)) {
@@ -259,19 +301,18 @@ fn score_table(findings: &Findings) -> Markup {
         _ => "mean and standard deviation of the training responses",
     };
     section(
-        2,
+        "scores",
         html! {
             p {
-                (of) " The baseline always predicts " (baseline) "."
+                (of) " The baseline always predicts " (baseline)
+                @if matches!(findings.linear, Some(Ok(_))) { "; the linear model has learnt from the same rows, by 2 chains of 500 draws" }
+                "."
                 @if findings.rows.rows() < findings.of { " " (whose(findings)) }
                 (thinned(findings))
             }
             div class="two" {
             div { @match scores::lines(findings) {
-                Ok(lines) => (table("Scores", &["Score", "Model", "Baseline", ""], lines.iter().map(|line| {
-                    let baseline = line.baseline.map_or_else(|| "–".to_owned(), short);
-                    [line.label.clone(), short(line.model), baseline, line.better.to_owned()]
-                }).collect())),
+                Ok(lines) => (beside(findings, &lines)),
                 Err(error) => (missing("Scores", &error)),
             } }
             div { @match &findings.loo {
@@ -283,6 +324,7 @@ fn score_table(findings: &Findings) -> Markup {
                         " nats for a row, " (format!("{:.1} ± {:.1}", loo.elpd, loo.se))
                         " for all; effective number of parameters " (format!("{:.1}", loo.p_loo)) "."
                     }
+                    (linear_loo(findings, loo))
                     @for warning in loo.warnings() { p { (marked_up(&capitalised(&warning))) "." } }
                 (unreliable(findings, loo))
                 }
@@ -292,6 +334,48 @@ fn score_table(findings: &Findings) -> Markup {
             @if let Some(search) = findings.fit.search() { (choice(search)) }
         },
     )
+}
+
+/// The table of scores.
+fn beside(findings: &Findings, lines: &[Line]) -> Markup {
+    let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), short);
+    let of = |line: &Line| {
+        let [linear, baseline] = [line.linear, line.baseline].map(shown);
+        [line.label.clone(), short(line.model), linear, baseline, line.better.to_owned()]
+    };
+    match &findings.linear {
+        Some(linear) => html! {
+            @if let Err(error) = linear { (missing("The linear model", error)) }
+            (table("Scores", &["Score", "Model", "Linear", "Baseline", ""], lines.iter().map(of).collect()))
+        },
+        None => {
+            let rows = lines
+                .iter()
+                .map(of)
+                .map(|[label, model, _, baseline, better]| [label, model, baseline, better]);
+            table("Scores", &["Score", "Model", "Baseline", ""], rows.collect())
+        }
+    }
+}
+
+/// Leave-one-out beside that of the linear model.
+fn linear_loo(findings: &Findings, loo: &Loo) -> Markup {
+    let Some(Ok(Linear { loo: Ok(linear), .. })) = &findings.linear else { return html! {} };
+    let Ok(comparison) = Loo::compare(&[("model", loo), ("linear", linear)]) else {
+        return html! {};
+    };
+    let [best, other] = &comparison.models[..] else { return html! {} };
+    let (difference, error) = (-other.difference, other.se_difference);
+    html! {
+        p {
+            "The linear model: " (short(linear.elpd / linear.total_weight())) " nats for a row; "
+            // Less than that and chance may have made it.
+            @if difference < 2.0 * error { "the two predict alike: they differ by " }
+            @else if best.name == "model" { "this model is better by " }
+            @else { strong { "it is better than this model" } " by " }
+            (format!("{difference:.1} ± {error:.1}")) " nats over all rows."
+        }
+    }
 }
 
 /// How the model was chosen.
@@ -358,7 +442,7 @@ fn thinned(findings: &Findings) -> Markup {
 
 fn predictions(findings: &Findings) -> Markup {
     section(
-        3,
+        "predictions",
         html! {
             p {
                 "How the model predicts. " (whose(findings))
@@ -369,8 +453,57 @@ fn predictions(findings: &Findings) -> Markup {
                 }
             }
             div class="figures" { @for figure in figures::predictions(findings) { (figure_or_reason(&figure)) } }
+            (checks(findings))
         },
     )
+}
+
+/// Predictive checks.
+fn checks(findings: &Findings) -> Markup {
+    let fit = findings.fit;
+    if matches!(fit.training().response(), Response::Censored { .. }) {
+        return html! {};
+    }
+    let all = match fit.predictive_checks() {
+        Ok(all) => all,
+        Err(error) => return missing("Predictive checks", &error),
+    };
+    let interval = |check: &PredictiveCheck| {
+        let mut sorted = check.replicated.clone();
+        sorted.sort_by(f64::total_cmp);
+        let [low, high] = [0.05, 0.95].map(|p| short(quantile(&sorted, p)));
+        format!("{low} to {high}")
+    };
+    let rows = all.iter().flat_map(|of| {
+        let several = all.len() > 1;
+        of.posterior.iter().zip(&of.prior).map(move |(check, prior)| {
+            let of_column = if several { format!("{}: ", of.column) } else { String::new() };
+            [
+                format!("{of_column}{}", check.name),
+                short(check.observed),
+                interval(check),
+                format!("{:.3}", check.p_value()),
+                interval(prior),
+            ]
+        })
+    });
+    let figures = all.iter().enumerate().map(|(k, of)| {
+        let own = |figure: Figure| match k {
+            0 => figure,
+            k => Figure { name: format!("{}-{k}", figure.name), ..figure },
+        };
+        ("Observed and replicated responses", predictive::checks(of).map(own))
+    });
+    html! {
+        h3 { "Would the model have made these rows?" }
+        p {
+            "Statistics of the training responses beside those of responses that the model would have made in their place, and of those \
+             that the prior expects before it has seen any. A small p tells of something that the model cannot make. It has learnt from \
+             these rows, so that p is nearer to 1 than it would be by chance, and mean and standard deviation are nearly always met."
+        }
+        (table("Predictive checks", &["Statistic", "Observed", "Replicated, 90 %", "p", "Prior, 90 %"], rows.collect()))
+        div class="figures" { @for figure in figures.take(3) { (figure_or_reason(&figure)) } }
+    }
 }
 
 /// The sentence on the rows that scores and figures are of.
@@ -406,7 +539,7 @@ fn convergence(findings: &Findings) -> Markup {
         _ => "Means and standard deviations are of expected counts.",
     };
     section(
-        4,
+        "convergence",
         html! {
             div class="two" {
             div {
@@ -448,7 +581,7 @@ fn diagnostics(row: &SummaryRow) -> [String; 6] {
 }
 
 /// Four significant digits.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     match value.is_finite() && value != 0.0 {
         true => {
             let decimals = (3 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
@@ -494,7 +627,7 @@ fn cite(findings: &Findings) -> Markup {
         ess(fewest),
     );
     section(
-        5,
+        "cite",
         html! {
             p {
                 "The same data, settings, seed and version of bnn-mcmc give the same draws, whatever the number "
@@ -506,7 +639,11 @@ fn cite(findings: &Findings) -> Markup {
 }
 
 /// A table whose later columns are numbers; a long one is folded.
-fn table<const N: usize>(caption: &str, titles: &[&str; N], rows: Vec<[String; N]>) -> Markup {
+pub(super) fn table<const N: usize>(
+    caption: &str,
+    titles: &[&str; N],
+    rows: Vec<[String; N]>,
+) -> Markup {
     let is_number = |k: usize| k > 0 && !titles[k].is_empty();
     let table = html! {
         div class="scroll" tabindex="0" role="region" aria-label=(caption) {
@@ -534,7 +671,7 @@ fn table<const N: usize>(caption: &str, titles: &[&str; N], rows: Vec<[String; N
 }
 
 /// The paragraph about a part that could not be made, with the reason.
-fn missing(what: &str, error: &Error) -> Markup {
+pub(super) fn missing(what: &str, error: &Error) -> Markup {
     html! { p class="missing" { (what) ": could not be made. " (marked_up(&capitalised(&error.in_words(&Plain)))) "." } }
 }
 
@@ -543,7 +680,7 @@ fn side_by_side(figure: &Figure) -> usize {
     figure.columns.unwrap_or(figure.panels.len()).min(figure.panels.len())
 }
 
-fn figure_or_reason((name, figure): &(&str, Result<Figure, Error>)) -> Markup {
+pub(super) fn figure_or_reason((name, figure): &(&str, Result<Figure, Error>)) -> Markup {
     match figure {
         Ok(figure) => html! {
             // The figure spans as many columns of the page as it has panels side by side.

@@ -2,6 +2,7 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::Response;
+use bnn_mcmc::predict::{Predictions, Score};
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
 use super::Findings;
@@ -10,6 +11,8 @@ use super::Findings;
 pub(super) struct Line {
     pub label: String,
     pub model: f64,
+    /// The score of the linear model, if there is one.
+    pub linear: Option<f64>,
     /// The score of the baseline, where it has one.
     pub baseline: Option<f64>,
     /// The values that are good, in words.
@@ -28,7 +31,7 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
         (_, true) => "0.95 is right",
         (_, false) => "above 0.95 in rows that were learnt from",
     };
-    let line = |response: &str, name: &str, value: f64, baseline: &[(&str, f64)]| {
+    let line = |response: &str, name: &str, value: f64, linear, baseline: &[(&str, f64)]| {
         let (label, better) = match name {
             "rmse" => ("Root mean squared error", "lower is better"),
             "mae" => ("Mean absolute error", "lower is better"),
@@ -50,43 +53,60 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
             "" => label.to_owned(),
             response => format!("{response}: {}{}", label[..1].to_lowercase(), &label[1..]),
         };
-        Some(Line { label, model: value, baseline, better })
+        Some(Line { label, model: value, linear, baseline, better })
     };
-    let scores = scored.scores()?.scores;
+    let linear = findings.linear.as_ref().and_then(|linear| Some(&linear.as_ref().ok()?.scored));
+    let (scores, of_linear) = (scored.scores()?, linear.and_then(|linear| linear.scores().ok()));
+    let of_linear = |name: &str| Some(of_linear.as_ref()?.get(name)?.posterior);
     let of = [fit.training().weights(), rows.weights()].map(Weights);
     let whole = baseline(train, new, of);
+    let by_row = |s: &Score| line("", &s.name, s.posterior, of_linear(&s.name), &whole);
     let (Some(y), Some(observed)) = (train.real().filter(|y| y.ncols() > 1), new.real()) else {
-        let lines = scores.iter().filter_map(|s| line("", &s.name, s.posterior, &whole));
-        return Ok(lines.collect());
+        return Ok(scores.scores.iter().filter_map(by_row).collect());
     };
-    let (mean, crps) = (scored.posterior_mean()?, scored.crps()?);
-    let interval = scored.predictive_interval(0.95)?;
-    let width = interval.width();
+    let [_, of_rows] = of;
+    let ours = of_columns(scored, observed, of_rows)?;
+    let linear = linear.and_then(|linear| of_columns(linear, observed, of_rows).ok());
     let mut lines = Vec::new();
     for (k, name) in scored.response_names().iter().enumerate() {
         let column = |y: &Array2<f64>| Response::Real(y.slice(s![.., k..=k]).to_owned());
         let baseline = baseline(&column(y), &column(observed), of);
+        // The density below is of all responses together.
+        let own: Vec<_> =
+            baseline.into_iter().filter(|(name, _)| *name != "log_predictive_density").collect();
+        lines.extend(ours[k].iter().enumerate().filter_map(|(j, (score, value))| {
+            line(name, score, *value, linear.as_ref().map(|linear| linear[k][j].1), &own)
+        }));
+    }
+    let joint = scores.scores.iter().filter(|score| score.name == "log_predictive_density");
+    lines.extend(joint.filter_map(by_row));
+    Ok(lines)
+}
+
+/// The scores of each column of a real response.
+fn of_columns(
+    predictions: &Predictions,
+    observed: &Array2<f64>,
+    of_rows: Weights,
+) -> Result<Vec<[(&'static str, f64); 5]>, Error> {
+    let (mean, crps) = (predictions.posterior_mean()?, predictions.crps()?);
+    let interval = predictions.predictive_interval(0.95)?;
+    let width = interval.width();
+    let of_column = |k: usize| {
         let errors = &observed.column(k) - &mean.column(k);
         let inside = (0..errors.len()).map(|i| {
             let y = observed[(i, k)];
             f64::from(interval.lower[(i, k)] <= y && y <= interval.upper[(i, k)])
         });
-        let [_, of_rows] = of;
-        let values = [
+        [
             ("rmse", of_rows.mean(errors.iter().map(|e| e * e)).sqrt()),
             ("mae", of_rows.mean(errors.iter().map(|e| e.abs()))),
             ("crps", of_rows.mean(crps.column(k).iter().copied())),
             ("coverage_95", of_rows.mean(inside)),
             ("width_95", of_rows.mean(width.column(k).iter().copied())),
-        ];
-        // The density below is of all responses together.
-        let own: Vec<_> =
-            baseline.into_iter().filter(|(name, _)| *name != "log_predictive_density").collect();
-        lines.extend(values.iter().filter_map(|(score, v)| line(name, score, *v, &own)));
-    }
-    let joint = scores.iter().filter(|score| score.name == "log_predictive_density");
-    lines.extend(joint.filter_map(|s| line("", &s.name, s.posterior, &whole)));
-    Ok(lines)
+        ]
+    };
+    Ok((0..observed.ncols()).map(of_column).collect())
 }
 
 /// The weights of rows, if they have any.

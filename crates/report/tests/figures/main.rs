@@ -5,7 +5,9 @@ mod said;
 
 mod calibration;
 mod chains;
+mod checks;
 mod common;
+mod effects;
 mod parameters;
 mod predictive;
 mod rhat;

@@ -268,3 +268,38 @@ fn hidden_characters_are_shown() {
     // Names of the other direction stand by themselves.
     assert!(page.contains("unicode-bidi:isolate"));
 }
+
+#[test]
+fn a_network_stands_beside_the_linear_model() {
+    let fit = regression().validation(0.2).fit(&strength()).unwrap();
+    let page = report(&fit).unwrap();
+    let linear = fit.linear_model().unwrap();
+    let line = between(&page, "Root mean squared error</th>", "</tr>");
+    for of in [&fit, &linear] {
+        let rmse = of.scores(fit.validation().unwrap()).unwrap().get("rmse").unwrap().posterior;
+        assert!(line.contains(&format!(">{rmse:.2}<")), "{rmse} {line}");
+    }
+    let loo = |fit: &Fit| fit.loo().unwrap();
+    let comparison = Loo::compare(&[("model", &loo(&fit)), ("linear", &loo(&linear))]).unwrap();
+    let other = &comparison.models[1];
+    let difference =
+        format!("{:.1} ± {:.1} nats over all rows", -other.difference, other.se_difference);
+    assert!(says(&page, &difference), "{difference}");
+    // A linear fit has no second one beside it.
+    let alone = report(&regression().hidden(&[]).fit(&strength()).unwrap()).unwrap();
+    assert!(!alone.contains("Linear</th>") && page.contains("Linear</th>"));
+}
+
+#[test]
+fn checks_are_those_of_the_library() {
+    let fit = regression().fit(&strength()).unwrap();
+    let page = report(&fit).unwrap();
+    for check in &fit.predictive_checks().unwrap()[0].posterior {
+        let line = between(&page, &format!("row\">{}</th>", check.name), "</tr>");
+        assert!(line.contains(&format!(">{:.3}<", check.p_value())), "{line}");
+    }
+    // What matters first: scores, effects, predictions; then how it came about.
+    let places = ["scores", "effects", "predictions", "convergence", "data", "model", "cite"]
+        .map(|link| page.find(&format!("<h2 id=\"{link}\"")).unwrap());
+    assert!(places.is_sorted());
+}

@@ -10,6 +10,7 @@ mod along;
 mod bands;
 mod cells;
 mod changes;
+mod checks;
 mod curve;
 mod observed_against_predicted;
 mod residuals;
@@ -18,6 +19,7 @@ pub use against_feature::against_feature;
 pub use against_first_component::against_first_component;
 pub use along::along;
 pub use changes::changes;
+pub use checks::checks;
 pub use observed_against_predicted::observed_against_predicted;
 pub use residuals::residuals;
 

@@ -1,0 +1,230 @@
+//! A file of rows that is being written.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use super::source::{Foot, HEAD, MAGIC, Source, block_rows};
+use super::{RowFile, Stored};
+use crate::Error;
+use crate::data::Dataset;
+use crate::data::dataset::Kind;
+use crate::error::Row;
+use crate::message::number;
+
+/// Writes a [`RowFile`], block by block, in one pass. Made by [`RowFile::create`].
+///
+/// The rows are written to a file beside it, whose name ends in `.part`, which takes its name when it is
+/// [finished](Self::finish), and is removed if it is not. Responses and weights, 8 bytes for each row and column, wait in memory until then.
+#[derive(Debug)]
+pub struct RowWriter {
+    path: PathBuf,
+    part: PathBuf,
+    file: BufWriter<File>,
+    stored: Stored,
+    /// Names and kind of the columns, from the first block on.
+    columns: Option<Columns>,
+    rows: usize,
+    /// Responses and weights, row by row.
+    observed: Vec<f64>,
+    /// The bytes of the features of a block that is not complete.
+    block: Vec<u8>,
+    blocks: Vec<u32>,
+    /// Whether bytes could not be written, which the file lacks.
+    has_failed: bool,
+}
+
+#[derive(Debug)]
+struct Columns {
+    features: Vec<String>,
+    responses: Vec<String>,
+    kind: Kind,
+    is_weighted: bool,
+}
+
+impl RowWriter {
+    pub(super) fn new(path: &Path, stored: Stored) -> Result<Self, Error> {
+        if let Stored::U8(scales) = &stored {
+            stored.check(scales.len())?;
+        }
+        let Some(name) = path.file_name() else {
+            return Err(Error::argument("path", path.display(), "the name of a file"));
+        };
+        let mut part = name.to_os_string();
+        part.push(".part");
+        let part = path.with_file_name(part);
+        let file = File::create(&part).map_err(|error| Error::io(&part, error))?;
+        let mut writer = Self {
+            path: path.into(),
+            part,
+            file: BufWriter::with_capacity(1 << 20, file),
+            stored,
+            columns: None,
+            rows: 0,
+            observed: Vec::new(),
+            block: Vec::new(),
+            blocks: Vec::new(),
+            has_failed: false,
+        };
+        let mut head = [0; HEAD as usize];
+        head[..MAGIC.len()].copy_from_slice(&MAGIC);
+        writer.write(&head)?;
+        Ok(writer)
+    }
+
+    /// The number of rows so far.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// Names of features, responses or classes, or a kind of response, other than those of the rows before; weights of some rows
+    /// and not of others; a number that the form of the file does not hold, by its row and column; a full disk, after which the file takes
+    /// no more rows.
+    pub fn push(&mut self, rows: &Dataset) -> Result<(), Error> {
+        self.check_whole()?;
+        let kind = Kind::of(rows.response());
+        match &self.columns {
+            None => {
+                self.stored.check(rows.n_features())?;
+                self.columns = Some(Columns {
+                    features: rows.feature_names().to_vec(),
+                    responses: rows.response_names().to_vec(),
+                    kind,
+                    is_weighted: rows.weights().is_some(),
+                });
+            }
+            Some(known) => {
+                let differs = |what: &str, found: String, expected: String| {
+                    let expected = format!("{expected}, as in the rows before");
+                    Err(Error::argument(format!("{what} of the rows"), found, expected))
+                };
+                for (what, found, expected) in [
+                    ("features", rows.feature_names(), &known.features[..]),
+                    ("responses", rows.response_names(), &known.responses[..]),
+                ] {
+                    if found != expected {
+                        return differs(what, found.join(", "), expected.join(", "));
+                    }
+                }
+                if kind != known.kind {
+                    return differs("kind of response", kind.to_string(), known.kind.to_string());
+                }
+                if rows.weights().is_some() != known.is_weighted {
+                    let given = |is| String::from(if is { "given" } else { "none" });
+                    let found = given(rows.weights().is_some());
+                    return differs("weights", found, given(known.is_weighted));
+                }
+            }
+        }
+        // All rows are looked at before one of them is written.
+        let mut bytes = Vec::with_capacity(rows.rows() * rows.n_features() * self.stored.width());
+        for (i, x) in rows.x().rows().into_iter().enumerate() {
+            let written = match x.to_slice() {
+                Some(x) => self.stored.write(x, &mut bytes),
+                None => self.stored.write(&x.to_vec(), &mut bytes),
+            };
+            written.map_err(|(j, allowed)| Error::Cell {
+                table: self.path.display().to_string(),
+                row: Row::Number(self.rows + i + 1),
+                column: rows.feature_names()[j].clone(),
+                problem: format!("{} cannot be stored; it must be {allowed}", number(x[j])),
+                advice: Vec::new(),
+            })?;
+        }
+        let y = rows.response().in_columns();
+        for (i, y) in y.rows().into_iter().enumerate() {
+            self.observed.extend(y);
+            self.observed.extend(rows.weights().map(|w| w[i]));
+        }
+        self.rows += rows.rows();
+        let row_bytes = rows.n_features() * self.stored.width();
+        let of_block = row_bytes * block_rows(row_bytes);
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let now = rest.len().min(of_block - self.block.len());
+            self.block.extend_from_slice(&rest[..now]);
+            rest = &rest[now..];
+            if self.block.len() == of_block {
+                self.write_block()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the rest, and opens the file.
+    ///
+    /// # Errors
+    /// No rows; a full disk; the errors of [`RowFile::open`].
+    pub fn finish(mut self) -> Result<RowFile, Error> {
+        self.check_whole()?;
+        if !self.block.is_empty() {
+            self.write_block()?;
+        }
+        let Some(Columns { features, responses, kind, is_weighted }) = self.columns.take() else {
+            return Err(Error::shape("rows of the file", 0, "at least 1"));
+        };
+        let observed = std::mem::take(&mut self.observed);
+        let observed: Vec<u8> = observed.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.write(&observed)?;
+        let checksum = crc32fast::hash(&observed);
+        drop(observed);
+        let foot = Foot {
+            rows: self.rows,
+            features,
+            stored: self.stored.clone(),
+            response: kind,
+            responses,
+            weights: is_weighted,
+            blocks: std::mem::take(&mut self.blocks),
+            observed: checksum,
+        };
+        let json =
+            serde_json::to_vec(&foot).map_err(|error| Error::io(&self.part, error.into()))?;
+        self.write(&json)?;
+        self.write(&(json.len() as u64).to_le_bytes())?;
+        self.write(&crc32fast::hash(&json).to_le_bytes())?;
+        self.write(&MAGIC)?;
+        let ended = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
+        ended.map_err(|error| Error::io(&self.part, error))?;
+        // A file of the same name stays until this one is seen to be whole.
+        let (mut source, response, weights) = Source::open(&self.part)?;
+        fs::rename(&self.part, &self.path).map_err(|error| Error::io(&self.path, error))?;
+        source.path.clone_from(&self.path);
+        Ok(RowFile::of(source, response, weights))
+    }
+
+    fn check_whole(&self) -> Result<(), Error> {
+        match self.has_failed {
+            false => Ok(()),
+            true => {
+                let error = io::Error::other("rows could not be written before");
+                Err(Error::io(&self.part, error))
+            }
+        }
+    }
+
+    fn write_block(&mut self) -> Result<(), Error> {
+        let block = std::mem::take(&mut self.block);
+        self.blocks.push(crc32fast::hash(&block));
+        self.write(&block)?;
+        self.block = block;
+        self.block.clear();
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let written: io::Result<()> = self.file.write_all(bytes);
+        self.has_failed |= written.is_err();
+        written.map_err(|error| Error::io(&self.part, error))
+    }
+}
+
+impl Drop for RowWriter {
+    fn drop(&mut self) {
+        // Of a file that is finished it has another name by now.
+        let _ = fs::remove_file(&self.part);
+    }
+}

@@ -1,0 +1,42 @@
+//! The linear model of a fit's rows.
+
+use super::choices::{Candidate, Noise, WeightPrior};
+use super::{Fit, Parts, Recipe};
+use crate::Error;
+use crate::data::Task;
+
+/// Chains, iterations of warm-up and draws.
+const SIZES: [usize; 3] = [2, 500, 500];
+
+impl Fit {
+    /// The linear model ([`Candidate::Linear`]) of the same training rows, by 2 chains of 500 draws: what any other model should
+    /// predict better than. Of classes, counts and times the scale of its weights is sampled ([`WeightPrior::Scales`]), so that they
+    /// are not held back by a prior that is too tight. Rows that were kept for validation are kept from it, too.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// # let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
+    /// # let data = Dataset::regression(x.clone(), x.mapv(|x| 100.0 * (2.0 * x).sin()))?;
+    /// let fit = Fit::regression("height").hidden(&[4]).chains(2).warmup(300).draws(200).fit(&data)?;
+    /// let linear = fit.linear_model()?;
+    /// println!("{}", Loo::compare(&[("network", &fit.loo()?), ("linear", &linear.loo()?)])?);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Recipe::fit`].
+    pub fn linear_model(&self) -> Result<Self, Error> {
+        let Parts { recipe, data, split, origin, .. } = &*self.parts;
+        let [chains, warmup, draws] = SIZES;
+        let mut plain = Recipe::new(recipe.task, data.response_names().to_vec().into());
+        (plain.reader, plain.rows) = (recipe.reader.clone(), split.clone());
+        plain.seed = recipe.seed;
+        // Of numbers that may be negative the other noises are refused.
+        plain.noise = recipe.noise.filter(|noise| *noise == Noise::Normal);
+        let mut plain = plain.chains(chains).warmup(warmup).draws(draws);
+        if recipe.task != Task::Regression {
+            plain = plain.weights(WeightPrior::Scales);
+        }
+        Candidate::Linear.of(&plain, data.response().width()).run(data, origin.clone())
+    }
+}
