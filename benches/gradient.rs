@@ -3,11 +3,10 @@
 //!
 //!     cargo bench --bench gradient
 //!
-//! Printed first: evaluations per second (median), GFLOP/s of the operations needed, and the share of one
-//! core's peak for fused multiply-adds (in f64; twice that in f32), measured in the same run; then
-//! criterion's own report.
-
-#![allow(unsafe_code)]
+//! Printed first: evaluations per second (median), GFLOP/s of the operations needed, the share of one
+//! core's peak for fused multiply-adds (in f64; twice that in f32), measured in the same run, and the share of the floor, which is the
+//! time of these operations at the peak and of the elementary functions as fast as this crate computes them on data in the first
+//! cache ([`Elementary`]); then criterion's own report.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -20,46 +19,7 @@ use criterion::Criterion;
 #[allow(dead_code)]
 mod problems;
 
-/// GFLOP/s of independent fused multiply-adds in registers: the most that any kernel can reach.
-/// NaN where the processor has no vector FMA that this program knows.
-fn peak_gflops() -> f64 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        const STEPS: usize = 4_000_000;
-        macro_rules! peak {
-            ($features:literal, $lanes:literal) => {{
-                #[target_feature(enable = $features)]
-                fn run(a: f64, b: f64) -> [[f64; $lanes]; 12] {
-                    let mut acc = [[1.0f64; $lanes]; 12];
-                    for _ in 0..STEPS {
-                        for vector in &mut acc {
-                            for x in vector {
-                                *x = x.mul_add(a, b);
-                            }
-                        }
-                    }
-                    acc
-                }
-                let fastest = (0..9)
-                    .map(|_| {
-                        let start = Instant::now();
-                        // SAFETY: the features were detected just before.
-                        black_box(unsafe { run(black_box(0.999_999), black_box(1e-9)) });
-                        start.elapsed().as_secs_f64()
-                    })
-                    .fold(f64::INFINITY, f64::min);
-                (2 * 12 * $lanes * STEPS) as f64 / fastest / 1e9
-            }};
-        }
-        if is_x86_feature_detected!("avx512f") {
-            return peak!("avx512f", 8);
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            return peak!("avx2,fma", 4);
-        }
-    }
-    f64::NAN
-}
+use problems::machine::peak_gflops;
 
 /// Median seconds per call of `f`, over 31 batches of about 10 ms.
 fn median_seconds(mut f: impl FnMut()) -> f64 {
@@ -75,6 +35,73 @@ fn median_seconds(mut f: impl FnMut()) -> f64 {
         .collect();
     times.sort_by(f64::total_cmp);
     times[15]
+}
+
+/// Seconds of elementary functions: what they add to a gradient on 1,024 rows of one feature.
+struct Elementary {
+    tanh: f64,
+    sigmoid: f64,
+    /// Of a Bernoulli row, beside a Gaussian one.
+    bernoulli: f64,
+    /// Of a categorical row of two and of three classes, beside a Gaussian one with as many responses.
+    categorical: [f64; 2],
+}
+
+impl Elementary {
+    fn measured() -> Result<Self, Error> {
+        const ROWS: usize = 1024;
+        const UNITS: usize = 32;
+        fn gradient<M: Model, L: Likelihood>(
+            model: M,
+            likelihood: L,
+            data: &Dataset,
+        ) -> Result<f64, Error> {
+            let priors = Priors::all(Normal::new(0.0, 1.0)?);
+            let posterior = Posterior::new(model, likelihood, data, priors)?;
+            let q = problems::normals(14, posterior.layout().dim());
+            let (mut grad, mut ws) = (q.clone(), posterior.workspace());
+            let seconds = median_seconds(|| {
+                black_box(posterior.log_density_grad(black_box(&q), &mut grad, &mut ws));
+            });
+            Ok(seconds / ROWS as f64)
+        }
+        let x = ndarray::Array2::from_shape_vec((ROWS, 1), problems::normals(13, ROWS)).unwrap();
+        let real = |columns: usize| {
+            let y = ndarray::Array2::from_shape_fn((ROWS, columns), |(i, _)| x[(i, 0)].sin());
+            Dataset::regression(x.clone(), y)
+        };
+        let classes = |classes: usize| {
+            let names: Vec<String> = (0..classes).map(|class| class.to_string()).collect();
+            Dataset::classification(x.clone(), (0..ROWS).map(|i| i % classes).collect(), names)
+        };
+        let normal = || Gaussian::fixed(0.5);
+        let of = |activation| gradient(Mlp::new(&[1, UNITS, 1], activation)?, normal()?, &real(1)?);
+        let linear = |outputs| Linear::new(1, outputs);
+        let relu = of(Activation::Relu)?;
+        let plain = |columns| gradient(linear(columns)?, normal()?, &real(columns)?);
+        let categorical =
+            |k| Ok::<_, Error>(gradient(linear(k)?, Categorical, &classes(k)?)? - plain(k)?);
+        Ok(Self {
+            tanh: (of(Activation::Tanh)? - relu) / UNITS as f64,
+            sigmoid: (of(Activation::Sigmoid)? - relu) / UNITS as f64,
+            bernoulli: gradient(linear(1)?, Bernoulli, &classes(2)?)? - plain(1)?,
+            categorical: [categorical(2)?, categorical(3)?],
+        })
+    }
+
+    /// Seconds in a gradient of a problem.
+    fn of(&self, problem: char) -> f64 {
+        let Self { tanh, sigmoid, bernoulli, categorical: [two, three] } = self;
+        let of_row = match problem {
+            'b' => *bernoulli,
+            'c' => 3.0 * sigmoid + three,
+            'd' => 10.0 * tanh,
+            'e' => 16.0 * tanh,
+            'f' => 50.0 * tanh + two,
+            _ => 0.0,
+        };
+        of_row * problems::data(problem).rows() as f64
+    }
 }
 
 /// The gradients of the posterior and of its marginal. Operations of the latter: the first layer forward and back,
@@ -180,11 +207,22 @@ fn by_dual_numbers(d: usize, criterion: &mut Criterion) {
     });
 }
 
-fn main() {
+fn main() -> Result<(), Error> {
     let mut criterion = Criterion::default().configure_from_args();
     let peak = peak_gflops();
-    println!("peak: {peak:.1} GFLOP/s in f64 on one core\n");
-    println!("{:8} {:>12} {:>10} {:>10}", "problem", "evals/s", "GFLOP/s", "% of peak");
+    println!("peak: {peak:.1} GFLOP/s in f64 on one core");
+    let elementary = Elementary::measured()?;
+    let [tanh, sigmoid] = [elementary.tanh, elementary.sigmoid].map(|s| 1e9 * s);
+    let [bernoulli, two, three] =
+        [elementary.bernoulli, elementary.categorical[0], elementary.categorical[1]]
+            .map(|s| 1e9 * s);
+    println!(
+        "tanh {tanh:.2} ns, sigmoid {sigmoid:.2}; a row of Bernoulli {bernoulli:.2}, of two classes {two:.2}, of three {three:.2}\n"
+    );
+    println!(
+        "{:8} {:>12} {:>10} {:>10} {:>10}",
+        "problem", "evals/s", "GFLOP/s", "% of peak", "% of floor"
+    );
     for key in ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'G'] {
         let (peak, problem) = if key == 'G' { (2.0 * peak, 'g') } else { (peak, key) };
         let name = if key == 'G' { "g f32".to_string() } else { key.to_string() };
@@ -193,9 +231,11 @@ fn main() {
         let seconds = median_seconds(|| {
             black_box(gradient(black_box(&q), &mut grad));
         });
-        let gflops = 2.0 * problems::multiply_adds(problem) / seconds / 1e9;
-        let share = 100.0 * gflops / peak;
-        println!("{name:8} {:12.0} {gflops:10.2} {share:10.1}", 1.0 / seconds);
+        let operations = 2.0 * problems::multiply_adds(problem);
+        let gflops = operations / seconds / 1e9;
+        let floor = operations / (1e9 * peak) + elementary.of(problem);
+        let [of_peak, of_floor] = [gflops / peak, floor / seconds].map(|share| 100.0 * share);
+        println!("{name:8} {:12.0} {gflops:10.2} {of_peak:10.1} {of_floor:10.1}", 1.0 / seconds);
         criterion.bench_function(&format!("gradient/{name}"), |b| {
             b.iter(|| gradient(black_box(&q), &mut grad));
         });
@@ -212,4 +252,5 @@ fn main() {
         by_dual_numbers(d, &mut criterion);
     }
     criterion.final_summary();
+    Ok(())
 }

@@ -3,8 +3,15 @@
 //!     cargo bench --bench scaling
 //!
 //! Microseconds (median) of one gradient of the log posterior: of a network 4-10-1 (tanh, Gaussian noise) by the
-//! number of rows, on one thread and on two, between which some hundred thousand rows are shared; of networks 16-H-H-1 on 1,000 rows by
-//! the width H, in f64 and f32, with GFLOP/s of the operations needed. Then MALA's transitions per second of all
+//! number of rows, and of networks 16-H-H-1 (ReLU) on 1,000 rows by the width H, in f64 and f32, on one thread and on two, with GFLOP/s
+//! of the operations needed. Beside them a model of the cost of one thread, whose parameters are measured first:
+//!
+//! ```text
+//! seconds = max(operations / peak + tanhs * seconds of one, bytes / bandwidth)
+//! ```
+//!
+//! Operations are six for each weight and row (less two for those of the first layer); bytes are those of the table, and position,
+//! its prior and gradient of each weight, in f64. Then MALA's transitions per second of all
 //! chains together, on the first network with 1,000 rows, by the number of chains, on one thread and on two.
 
 use std::hint::black_box;
@@ -12,6 +19,11 @@ use std::time::Instant;
 
 use bnn_mcmc::prelude::*;
 use ndarray::Array2;
+
+#[allow(dead_code)]
+mod problems;
+
+use problems::machine::{gigabytes_per_second, peak_gflops};
 
 type Network<M> = Posterior<M, Gaussian>;
 
@@ -57,32 +69,55 @@ fn seconds<M: Model>(posterior: &Network<M>, threads: usize) -> f64 {
 }
 
 fn main() {
-    println!("{:>10} {:>12} {:>12} {:>10}", "rows", "us, 1 thread", "2 threads", "ns per row");
-    for rows in [100, 1_000, 10_000, 100_000, 300_000, 1_000_000] {
-        let posterior = posterior(Mlp::new(&[4, 10, 1], Activation::Tanh).unwrap(), &data(rows, 4));
+    let (peak, bandwidth) = (1e9 * peak_gflops(), 1e9 * gigabytes_per_second());
+    let of_ten =
+        |activation, rows| posterior(Mlp::new(&[4, 10, 1], activation).unwrap(), &data(rows, 4));
+    let [with, without] = [Activation::Tanh, Activation::Relu]
+        .map(|activation| seconds(&of_ten(activation, 1_000), 1));
+    let tanh = (with - without) / 10_000.0;
+    println!(
+        "one thread: {:.1} GFLOP/s in f64, {:.1} GB/s, {:.2} ns for a tanh\n",
+        peak / 1e9,
+        bandwidth / 1e9,
+        1e9 * tanh
+    );
+    println!(
+        "{:>10} {:>12} {:>12} {:>12} {:>10}",
+        "rows", "model, us", "us, 1 thread", "2 threads", "ns per row"
+    );
+    for rows in [100, 1_000, 10_000, 100_000, 300_000, 1_000_000, 10_000_000] {
+        let posterior = of_ten(Activation::Tanh, rows);
         let [one, two] = [1, 2].map(|threads| 1e6 * seconds(&posterior, threads));
-        println!("{rows:10} {one:12.1} {two:12.1} {:10.2}", 1e3 * one / rows as f64);
+        let (n, multiply_adds) = (rows as f64, 2.0 * 40.0 + 3.0 * 10.0);
+        let compute = n * (2.0 * multiply_adds / peak + 10.0 * tanh);
+        let model = 1e6 * compute.max(n * 5.0 * 8.0 / bandwidth);
+        println!("{rows:10} {model:12.1} {one:12.1} {two:12.1} {:10.2}", 1e3 * one / n);
     }
 
     println!(
-        "\n{:>10} {:>12} {:>10} {:>12} {:>10}",
-        "width", "us, f64", "GFLOP/s", "us, f32", "GFLOP/s"
+        "\n{:>10} {:>10} {:>9} {:>12} {:>12} {:>12} {:>10}",
+        "width", "weights", "precision", "model, us", "us, 1 thread", "2 threads", "GFLOP/s"
     );
     let (rows, inputs) = (1_000, 16);
     let data_of_16 = data(rows, inputs);
     for width in [10, 30, 100, 300, 1_000] {
         let network = Mlp::new(&[inputs, width, width, 1], Activation::Relu).unwrap();
-        let multiply_adds = rows * (2 * inputs * width + 3 * width * (width + 1));
-        let double = seconds(&posterior(network.clone(), &data_of_16), 1);
-        let single = seconds(&posterior(network.in_f32(), &data_of_16), 1);
-        let rate = |seconds: f64| 2.0 * multiply_adds as f64 / seconds / 1e9;
-        println!(
-            "{width:10} {:12.1} {:10.1} {:12.1} {:10.1}",
-            1e6 * double,
-            rate(double),
-            1e6 * single,
-            rate(single)
-        );
+        let operations = 2.0 * (rows * (2 * inputs * width + 3 * width * (width + 1))) as f64;
+        let weights = inputs * width + width * width + width;
+        let double = posterior(network.clone(), &data_of_16);
+        let single = posterior(network.in_f32(), &data_of_16);
+        let of_double = [1, 2].map(|threads| seconds(&double, threads));
+        let of_single = [1, 2].map(|threads| seconds(&single, threads));
+        for (name, [one, two], peak) in [("f64", of_double, peak), ("f32", of_single, 2.0 * peak)] {
+            let model = (operations / peak).max((3 * 8 * weights) as f64 / bandwidth);
+            println!(
+                "{width:10} {weights:10} {name:>9} {:12.1} {:12.1} {:12.1} {:10.1}",
+                1e6 * model,
+                1e6 * one,
+                1e6 * two,
+                operations / one / 1e9
+            );
+        }
     }
 
     println!("\n{:>10} {:>16} {:>12}", "chains", "steps/s, 1 thread", "2 threads");

@@ -20,13 +20,14 @@ use std::time::Instant;
 
 use bnn_mcmc::approximate::{LaplaceApproximation, Swag, ensemble};
 use bnn_mcmc::data::Standardise;
-use bnn_mcmc::optimise::{Adam, Optimiser, Sgd};
+use bnn_mcmc::model::MlpF32;
+use bnn_mcmc::optimise::{Adam, Optimiser, Optimum, Sgd};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{ControlVariates, Mass};
 use bnn_mcmc::targets::{Curvature, GradTarget};
 use clap::Parser;
 use distance::{distance, moments};
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, Axis, concatenate};
 
 #[derive(Parser)]
 struct Args {
@@ -49,6 +50,9 @@ struct Args {
     warmup: usize,
     #[arg(long, default_value_t = 1000)]
     draws: usize,
+    /// Steps of a trajectory of MAMS at most.
+    #[arg(long, default_value_t = 256)]
+    max_steps: u32,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// A small table and short chains, to see that it works.
@@ -107,6 +111,206 @@ struct Method {
     of_rows: Predictions,
 }
 
+/// The table, the posterior in both precisions, and four modes.
+struct Study<'a> {
+    args: &'a Args,
+    exact: &'a Posterior<Mlp, Gaussian>,
+    single: &'a Posterior<MlpF32, Gaussian>,
+    train: &'a Dataset,
+    test: Dataset,
+    points: Dataset,
+    minibatch: Minibatch,
+    modes: Vec<Optimum>,
+    /// Seconds and passes over the rows that led to the modes.
+    to_modes: f64,
+    of_adam: f64,
+    found: Vec<Method>,
+}
+
+impl Study<'_> {
+    /// Predictions by `draws`; `gradients` is of all chains, in passes over the rows. At a point in `linear` the network is its
+    /// tangent there.
+    fn add(
+        &mut self,
+        name: &str,
+        draws: &Draws,
+        began: Instant,
+        gradients: f64,
+        linear: Option<&[f64]>,
+    ) -> Result<(), Error> {
+        let seconds = self.to_modes + began.elapsed().as_secs_f64();
+        let passes = self.of_adam + gradients / CHAINS as f64;
+        let predict = |data: &Dataset| match linear {
+            None => self.exact.predict(draws, data),
+            Some(at) => self.exact.linearised(at)?.predict(draws, data),
+        };
+        let (at_points, of_rows) = (predict(&self.points)?, predict(&self.test)?);
+        eprintln!("{name}: {seconds:.1} s");
+        self.found.push(Method { name: name.into(), seconds, passes, at_points, of_rows });
+        Ok(())
+    }
+
+    fn starts(&self) -> Init {
+        Init::Points(self.modes.iter().map(|mode| mode.q.clone()).collect())
+    }
+
+    /// The modes themselves, their curvature, and what SGD does around them.
+    fn approximations(&mut self) -> Result<(), Error> {
+        let (exact, seed) = (self.exact, self.args.seed);
+        let modes = ensemble(exact, &self.modes, 1)?;
+        self.add("ensemble of modes", &modes, Instant::now(), 0.0, None)?;
+        // One mode alone, with its curvature.
+        let mode = self.modes[0].q.clone();
+        let began = Instant::now();
+        let draws = LaplaceApproximation::kronecker(exact, &mode)?.draws(1000, seed)?;
+        self.add("Laplace, Kronecker, linear", &draws, began, 1.0, Some(&mode))?;
+        let began = Instant::now();
+        let last = LaplaceApproximation::last_layer(exact, &mode, Curvature::Expected)?;
+        self.add("last layer exact", &last.draws(1000, seed)?, began, 1.0, None)?;
+        if mode.len() <= 1500 {
+            let began = Instant::now();
+            let full = LaplaceApproximation::full(exact, &mode, Curvature::Expected)?;
+            let draws = full.draws(1000, seed)?;
+            self.add("Laplace, full, linear", &draws, began, mode.len() as f64, Some(&mode))?;
+        }
+        let began = Instant::now();
+        let (learning_rate, steps) = (0.01 / self.args.rows as f64, self.args.steps);
+        let sgd = Sgd { learning_rate, steps, ..Sgd::new(self.minibatch.clone()) };
+        let swag = Swag { burn_in: steps / 4, ..Swag::new(sgd) };
+        let swag = swag.fit(self.single, &self.starts(), CHAINS, seed)?;
+        let gradients = self.of_adam * CHAINS as f64;
+        self.add("multi-SWAG", &swag.draws(250, seed)?, began, gradients, None)
+    }
+
+    /// Chains on minibatches, without a Metropolis test. Step sizes h are shares of 1 / sqrt(k) for the largest curvature k: at 2 a step
+    /// is no longer stable. Friction is given for a step.
+    fn on_minibatches(&mut self) -> Result<(), Box<dyn std::error::Error>> {
+        let Args { rows, passes, seed, .. } = *self.args;
+        let of_all = (passes * CHAINS) as f64 * 1.2;
+        let steps = passes * rows / self.minibatch.size;
+        let thin = (steps / 400).max(1);
+        let mode = &self.modes[0].q;
+        let step_size = 0.7 / largest_curvature(self.single, mode, &vec![1.0; mode.len()]).sqrt();
+        for (name, temperature) in [("SGHMC", 1.0), ("SGHMC, temperature 0.1", 0.1)] {
+            let began = Instant::now();
+            let sghmc = Sghmc {
+                step_size,
+                friction: 0.3 / step_size,
+                inverse_temperature: 1.0 / temperature,
+                ..Sghmc::new(self.minibatch.clone())
+            };
+            let run = Sampler::new(self.single, sghmc).chains(CHAINS).seed(seed).thin(thin);
+            let run = run.warmup(steps / 5).draws(steps / thin).init(self.starts());
+            self.add(name, &run.run()?, began, of_all, None)?;
+        }
+        for (share, friction) in [(0.7, 0.3), (0.7, 0.03), (0.3, 0.1)] {
+            let began = Instant::now();
+            let draws = self.baoab(share, friction, steps, thin)?;
+            self.add(
+                &format!("BAOAB, h {share}, friction {friction}"),
+                &draws,
+                began,
+                of_all,
+                None,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// BAOAB, each chain with differences to the gradient at its own mode and coordinates in units of its Laplace approximation.
+    fn baoab(
+        &self,
+        share: f64,
+        friction: f64,
+        steps: usize,
+        thin: usize,
+    ) -> Result<Draws, Box<dyn std::error::Error>> {
+        let mut chains = Vec::new();
+        for (chain, mode) in self.modes.iter().enumerate() {
+            let sds = LaplaceApproximation::kronecker(self.exact, &mode.q)?.sds();
+            let step_size = share / largest_curvature(self.single, &mode.q, &sds).sqrt();
+            let control = ControlVariates { size: self.minibatch.size, mode: mode.q.clone() };
+            let baoab = Baoab {
+                step_size,
+                friction: friction / step_size,
+                mass: Mass::Diagonal(sds.iter().map(|sd| sd.powi(-2)).collect()),
+                ..Baoab::new(control)
+            };
+            let run =
+                Sampler::new(self.single, baoab).chains(1).seed(self.args.seed + chain as u64);
+            let run = run.thin(thin).warmup(steps / 10).draws(steps / 2 / thin);
+            chains.push(run.init(Init::Points(vec![mode.q.clone()])).run()?);
+        }
+        let temperatures: Vec<f64> = chains
+            .iter()
+            .filter_map(|chain| chain.stat("kinetic_temperature").ok()?.mean())
+            .collect();
+        eprintln!("kinetic temperatures {temperatures:.3?}");
+        let values: Vec<_> = chains.iter().map(Draws::values).collect();
+        Ok(Draws::new(self.exact.layout().clone(), concatenate(Axis(0), &values)?)?)
+    }
+
+    /// MAMS on a tenth of the rows, on all in `f32`, and, the reference, on all with the output layer integrated out.
+    fn on_all_rows(&mut self) -> Result<(), Error> {
+        let Args { warmup, draws, seed, max_steps, .. } = *self.args;
+        let mams = || Mams { max_steps, ..Mams::default() };
+        let began = Instant::now();
+        let rows = self.train.rows();
+        let tenth = self.train.select(&(0..rows).step_by(10).collect::<Vec<_>>())?;
+        let fewer = self.exact.given(&tenth)?;
+        let run = Sampler::new(&fewer, Collapsed::new(mams())).chains(CHAINS).seed(seed);
+        let drawn = run.warmup(warmup).draws(draws).init(self.starts()).run()?;
+        let of_all = Draws::new(self.exact.layout().clone(), drawn.values().to_owned())?;
+        let gradients = drawn.gradient_evals() as f64 / 10.0;
+        self.add("MAMS, a tenth of the rows", &of_all, began, gradients, None)?;
+        let began = Instant::now();
+        let run = Sampler::new(self.single, mams()).chains(CHAINS).seed(seed);
+        let drawn = run.warmup(warmup).draws(draws / 2).init(self.starts()).run()?;
+        self.add("MAMS in f32", &drawn, began, drawn.gradient_evals() as f64, None)?;
+        let began = Instant::now();
+        let run = Sampler::new(self.exact, Collapsed::new(mams())).chains(CHAINS).seed(seed);
+        let drawn = run.warmup(warmup).draws(draws).init(self.starts()).run()?;
+        self.add("MAMS, collapsed", &drawn, began, drawn.gradient_evals() as f64, None)
+    }
+
+    /// The table of all methods, beside the last.
+    fn print(&self) -> Result<(), Box<dyn std::error::Error>> {
+        let lpd = |method: &Method| {
+            let of_rows = method.of_rows.log_predictive_densities()?;
+            Ok::<f64, Error>(of_rows.mean().unwrap_or(f64::NAN))
+        };
+        let reference = self.found.last().ok_or("no method")?;
+        let exact = moments(reference.at_points.quantities());
+        println!(
+            "{:28} {:>8} {:>8} | {:>6} {:>6} {:>13} {:>8} {:>6}",
+            "", "seconds", "passes", "mean", "sd", "tenths", "lpd", "R-hat"
+        );
+        for method in &self.found {
+            let own = moments(method.at_points.quantities());
+            let [shift, ratio] = distance(&own, &exact);
+            let mut ratios: Vec<f64> =
+                (0..own.ncols()).map(|i| own[[1, i]] / exact[[1, i]]).collect();
+            ratios.sort_by(f64::total_cmp);
+            let tenth = ratios.len() / 10;
+            let r_hat = match method.at_points.quantities().len_of(Axis(0)) {
+                CHAINS => method.at_points.summary()?.max_rhat(),
+                _ => f64::NAN,
+            };
+            println!(
+                "{:28} {:8.1} {:8.0} | {shift:6.2} {ratio:6.2} {:6.2} {:6.2} {:8.4} {r_hat:6.3}",
+                method.name,
+                method.seconds,
+                method.passes,
+                ratios[tenth],
+                ratios[ratios.len() - 1 - tenth],
+                lpd(method)? - lpd(reference)?
+            );
+        }
+        println!("reference: {}", reference.at_points.verdict()?);
+        Ok(())
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = Args::parse();
     if args.quick {
@@ -130,148 +334,28 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let exact = Posterior::new(network.clone(), Gaussian::sampled(), &train, priors()?)?;
     let single = Posterior::new(network.clone().in_f32(), Gaussian::sampled(), &train, priors()?)?;
-    let (n, d) = (args.rows as f64, exact.layout().dim());
+    let d = exact.layout().dim();
     println!("{} rows, 10-{}-1, {d} parameters, {CHAINS} chains", args.rows, args.hidden);
 
     let minibatch = Minibatch { size: args.batch.min(args.rows) };
     let began = Instant::now();
     let adam = Adam { learning_rate: 0.01, steps: args.steps, ..Adam::new(minibatch.clone()) };
     let modes = Optimiser::new(&single, adam).seed(args.seed).run_each(&Init::Random, CHAINS)?;
-    let to_modes = began.elapsed().as_secs_f64();
-    let of_adam = (args.steps * minibatch.size) as f64 / n;
-    let starts = || Init::Points(modes.iter().map(|mode| mode.q.clone()).collect());
-
-    let mut found: Vec<Method> = Vec::new();
-    // `gradients` is of all chains, in passes over the rows.
-    let mut add =
-        |name: &str, draws: &Draws, began: Instant, gradients: f64, linear: Option<&[f64]>| {
-            let seconds = to_modes + began.elapsed().as_secs_f64();
-            let passes = of_adam + gradients / CHAINS as f64;
-            let predict = |data: &Dataset| match linear {
-                None => exact.predict(draws, data),
-                Some(at) => exact.linearised(at)?.predict(draws, data),
-            };
-            let (at_points, of_rows) = (predict(&points)?, predict(&test)?);
-            eprintln!("{name}: {seconds:.1} s");
-            found.push(Method { name: name.into(), seconds, passes, at_points, of_rows });
-            Ok::<(), Error>(())
-        };
-
-    add("ensemble of modes", &ensemble(&exact, &modes, 1)?, Instant::now(), 0.0, None)?;
-    // One mode alone, with its curvature.
-    let mode = &modes[0].q;
-    let began = Instant::now();
-    let kronecker = LaplaceApproximation::kronecker(&exact, mode)?;
-    let draws = kronecker.draws(1000, args.seed)?;
-    add("Laplace, Kronecker, linear", &draws, began, 1.0, Some(mode))?;
-    let began = Instant::now();
-    let last = LaplaceApproximation::last_layer(&exact, mode, Curvature::Expected)?;
-    add("last layer exact", &last.draws(1000, args.seed)?, began, 1.0, None)?;
-    if d <= 1500 {
-        let began = Instant::now();
-        let full = LaplaceApproximation::full(&exact, mode, Curvature::Expected)?;
-        add("Laplace, full, linear", &full.draws(1000, args.seed)?, began, d as f64, Some(mode))?;
-    }
-    let began = Instant::now();
-    let sgd = Sgd { learning_rate: 0.01 / n, steps: args.steps, ..Sgd::new(minibatch.clone()) };
-    let swag = Swag { burn_in: args.steps / 4, ..Swag::new(sgd) };
-    let draws = swag.fit(&single, &starts(), CHAINS, args.seed)?.draws(250, args.seed)?;
-    add("multi-SWAG", &draws, began, of_adam * CHAINS as f64, None)?;
-
-    // Step sizes h are shares of 1 / sqrt(k) for the largest curvature k: at 2 a step is no longer stable. Friction is given for a step.
-    let of_all = args.passes as f64 * CHAINS as f64;
-    let steps = (args.passes as f64 * n / minibatch.size as f64) as usize;
-    let thin = (steps / 400).max(1);
-    let longest = 1.0 / largest_curvature(&single, mode, &vec![1.0; d]).sqrt();
-    for (name, temperature) in [("SGHMC", 1.0), ("SGHMC, temperature 0.1", 0.1)] {
-        let began = Instant::now();
-        let step_size = 0.7 * longest;
-        let sghmc = Sghmc {
-            step_size,
-            friction: 0.3 / step_size,
-            inverse_temperature: 1.0 / temperature,
-            ..Sghmc::new(minibatch.clone())
-        };
-        let run = Sampler::new(&single, sghmc).chains(CHAINS).seed(args.seed).thin(thin);
-        let draws = run.warmup(steps / 5).draws(steps / thin).init(starts()).run()?;
-        add(name, &draws, began, of_all * 1.2, None)?;
-    }
-    // Each chain has differences to the gradient at its own mode, and coordinates in units of its Laplace approximation.
-    for (share, friction) in [(0.7, 0.3), (0.7, 0.03), (0.3, 0.1)] {
-        let began = Instant::now();
-        let mut chains = Vec::new();
-        for (chain, mode) in modes.iter().enumerate() {
-            let sds = LaplaceApproximation::kronecker(&exact, &mode.q)?.sds();
-            let step_size = share / largest_curvature(&single, &mode.q, &sds).sqrt();
-            let baoab = Baoab {
-                step_size,
-                friction: friction / step_size,
-                mass: Mass::Diagonal(sds.iter().map(|sd| sd.powi(-2)).collect()),
-                ..Baoab::new(ControlVariates { size: minibatch.size, mode: mode.q.clone() })
-            };
-            let run = Sampler::new(&single, baoab).chains(1).seed(args.seed + chain as u64);
-            let run = run.thin(thin).warmup(steps / 10).draws(steps / 2 / thin);
-            chains.push(run.init(Init::Points(vec![mode.q.clone()])).run()?);
-        }
-        let temperatures: Vec<f64> = chains
-            .iter()
-            .filter_map(|chain| chain.stat("kinetic_temperature").ok()?.mean())
-            .collect();
-        eprintln!("kinetic temperatures {temperatures:.3?}");
-        let values: Vec<_> = chains.iter().map(Draws::values).collect();
-        let draws = Draws::new(exact.layout().clone(), ndarray::concatenate(Axis(0), &values)?)?;
-        add(&format!("BAOAB, h {share}, friction {friction}"), &draws, began, of_all * 1.2, None)?;
-    }
-
-    // The posterior of a tenth of the rows.
-    let began = Instant::now();
-    let tenth = train.select(&(0..train.rows()).step_by(10).collect::<Vec<_>>())?;
-    let fewer = exact.given(&tenth)?;
-    let collapsed = Sampler::new(&fewer, Collapsed::new(Mams::default())).chains(CHAINS);
-    let run = collapsed.seed(args.seed).warmup(args.warmup).draws(args.draws).init(starts());
-    let drawn = run.run()?;
-    let gradients = drawn.gradient_evals() as f64 / 10.0;
-    let draws = Draws::new(exact.layout().clone(), drawn.values().to_owned())?;
-    add("MAMS, a tenth of the rows", &draws, began, gradients, None)?;
-    let began = Instant::now();
-    let mams = Sampler::new(&single, Mams::default()).chains(CHAINS).seed(args.seed);
-    let draws = mams.warmup(args.warmup).draws(args.draws / 2).init(starts()).run()?;
-    add("MAMS in f32", &draws, began, draws.gradient_evals() as f64, None)?;
-    let began = Instant::now();
-    let collapsed = Sampler::new(&exact, Collapsed::new(Mams::default())).chains(CHAINS);
-    let run = collapsed.seed(args.seed).warmup(args.warmup).draws(args.draws).init(starts());
-    let draws = run.run()?;
-    add("MAMS, collapsed", &draws, began, draws.gradient_evals() as f64, None)?;
-
-    let reference = found.last().ok_or("no method")?;
-    let exact_moments = moments(reference.at_points.quantities());
-    let of_reference = reference.of_rows.log_predictive_densities()?.mean().unwrap_or(f64::NAN);
-    println!(
-        "{:28} {:>8} {:>8} | {:>6} {:>6} {:>13} {:>8} {:>6}",
-        "", "seconds", "passes", "mean", "sd", "tenths", "lpd", "R-hat"
-    );
-    for method in &found {
-        let own = moments(method.at_points.quantities());
-        let [shift, ratio] = distance(&own, &exact_moments);
-        let mut ratios: Vec<f64> =
-            (0..own.ncols()).map(|i| own[[1, i]] / exact_moments[[1, i]]).collect();
-        ratios.sort_by(f64::total_cmp);
-        let tenth = ratios.len() / 10;
-        let lpd = method.of_rows.log_predictive_densities()?.mean().unwrap_or(f64::NAN);
-        let r_hat = match method.at_points.quantities().len_of(Axis(0)) {
-            CHAINS => method.at_points.summary()?.max_rhat(),
-            _ => f64::NAN,
-        };
-        println!(
-            "{:28} {:8.1} {:8.0} | {shift:6.2} {ratio:6.2} {:6.2} {:6.2} {:8.4} {r_hat:6.3}",
-            method.name,
-            method.seconds,
-            method.passes,
-            ratios[tenth],
-            ratios[ratios.len() - 1 - tenth],
-            lpd - of_reference
-        );
-    }
-    println!("reference: {}", reference.at_points.verdict()?);
-    Ok(())
+    let mut study = Study {
+        args: &args,
+        exact: &exact,
+        single: &single,
+        train: &train,
+        test,
+        points,
+        modes,
+        to_modes: began.elapsed().as_secs_f64(),
+        of_adam: (args.steps * minibatch.size) as f64 / args.rows as f64,
+        minibatch,
+        found: Vec::new(),
+    };
+    study.approximations()?;
+    study.on_minibatches()?;
+    study.on_all_rows()?;
+    study.print()
 }

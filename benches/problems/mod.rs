@@ -21,6 +21,8 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::PowerGradTarget;
 use ndarray::{Array2, Axis};
 
+pub mod machine;
+
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
 fn uniforms(seed: u64, n: usize) -> Vec<f64> {
