@@ -16,14 +16,14 @@
 mod distance;
 
 use std::f64::consts::PI;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bnn_mcmc::approximate::{LaplaceApproximation, Swag, ensemble};
 use bnn_mcmc::data::Standardise;
 use bnn_mcmc::model::MlpF32;
 use bnn_mcmc::optimise::{Adam, Optimiser, Optimum, Sgd};
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::sampler::{ControlVariates, Mass};
+use bnn_mcmc::sampler::{ControlVariates, Mass, progress_report};
 use bnn_mcmc::targets::{Curvature, GradTarget};
 use clap::Parser;
 use distance::{distance, moments};
@@ -33,6 +33,9 @@ use ndarray::{Array1, Array2, Axis, concatenate};
 struct Args {
     #[arg(long, default_value_t = 10_000)]
     rows: usize,
+    /// Features, of which the first five matter.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(5..))]
+    features: u16,
     /// Hidden units.
     #[arg(long, default_value_t = 20)]
     hidden: usize,
@@ -53,6 +56,9 @@ struct Args {
     /// Steps of a trajectory of MAMS at most.
     #[arg(long, default_value_t = 256)]
     max_steps: u32,
+    /// The reference alone, until the R-hat of its predictions is at most 1.05 or so many minutes are over.
+    #[arg(long)]
+    minutes: Option<f64>,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// A small table and short chains, to see that it works.
@@ -64,9 +70,9 @@ struct Args {
 const CHAINS: usize = 4;
 
 /// Rows of Friedman's first function.
-fn table(rows: usize, seed: u64) -> Result<Dataset, Error> {
+fn table(rows: usize, features: usize, seed: u64) -> Result<Dataset, Error> {
     let mut rng = ChainRng::new(seed, 0);
-    let x = Array2::from_shape_simple_fn((rows, 10), || rng.uniform());
+    let x = Array2::from_shape_simple_fn((rows, features), || rng.uniform());
     let mut noise = vec![0.0; rows];
     rng.fill_normal(&mut noise);
     let f = x.rows().into_iter().map(|x| {
@@ -273,6 +279,38 @@ impl Study<'_> {
         self.add("MAMS, collapsed", &drawn, began, drawn.gradient_evals() as f64, None)
     }
 
+    /// The reference alone.
+    fn reference_in(&mut self, minutes: f64) -> Result<(), Box<dyn std::error::Error>> {
+        let Args { warmup, draws, seed, max_steps, .. } = *self.args;
+        let began = Instant::now();
+        let mams = Mams { max_steps, ..Mams::default() };
+        let converged = |draws: &Draws| {
+            let predictions = self.exact.predict(draws, &self.points);
+            predictions.and_then(|p| p.summary()).is_ok_and(|s| s.max_rhat() <= 1.05)
+        };
+        let run = Sampler::new(self.exact, Collapsed::new(mams)).chains(CHAINS).seed(seed);
+        let run = run.within(Duration::from_secs_f64(60.0 * minutes), 10).until(25, converged);
+        let run = run.on_progress(progress_report());
+        let drawn = run.warmup(warmup).draws(draws).init(self.starts()).run()?;
+        let seconds = began.elapsed().as_secs_f64();
+        println!(
+            "{} + {} draws of each chain, {} gradients of all rows, {seconds:.0} s after {:.0} s to the modes",
+            warmup,
+            drawn.n_draws(),
+            drawn.gradient_evals(),
+            self.to_modes
+        );
+        for (what, data) in [("points", &self.points), ("new rows", &self.test)] {
+            let predictions = self.exact.predict(&drawn, data)?;
+            println!("{what}: {}\n{}", predictions.verdict()?, predictions.scores()?);
+        }
+        println!(
+            "modes: {}",
+            self.exact.predict(&ensemble(self.exact, &self.modes, 1)?, &self.test)?.scores()?
+        );
+        Ok(())
+    }
+
     /// The table of all methods, beside the last.
     fn print(&self) -> Result<(), Box<dyn std::error::Error>> {
         let lpd = |method: &Method| {
@@ -317,7 +355,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (args.rows, args.hidden, args.steps) = (1000, 4, 300);
         (args.passes, args.warmup, args.draws) = (20, 30, 40);
     }
-    let (train, test) = (table(args.rows, args.seed)?, table(5000, args.seed + 1000)?);
+    let features = usize::from(args.features);
+    let (train, test) =
+        (table(args.rows, features, args.seed)?, table(5000, features, args.seed + 1000)?);
     let of_y = Standardise::new().fit(train.real()?.view())?;
     let of_x = Standardise::new().fit_features(&train)?;
     let scaled = |data: &Dataset| {
@@ -326,7 +366,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let (train, test) = (scaled(&train)?, scaled(&test)?);
     let points = test.select(&(0..300).collect::<Vec<_>>())?;
-    let network = Mlp::new(&[10, args.hidden, 1], Activation::Tanh)?;
+    let network = Mlp::new(&[features, args.hidden, 1], Activation::Tanh)?;
     let priors = || {
         Ok::<_, Error>(
             Priors::by_fan_in(&network).with("log_noise_variance", LogInverseGamma::new(2.0, 0.5)?),
@@ -335,7 +375,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let exact = Posterior::new(network.clone(), Gaussian::sampled(), &train, priors()?)?;
     let single = Posterior::new(network.clone().in_f32(), Gaussian::sampled(), &train, priors()?)?;
     let d = exact.layout().dim();
-    println!("{} rows, 10-{}-1, {d} parameters, {CHAINS} chains", args.rows, args.hidden);
+    println!("{} rows, {features}-{}-1, {d} parameters, {CHAINS} chains", args.rows, args.hidden);
 
     let minibatch = Minibatch { size: args.batch.min(args.rows) };
     let began = Instant::now();
@@ -354,6 +394,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         minibatch,
         found: Vec::new(),
     };
+    if let Some(minutes) = args.minutes {
+        return study.reference_in(minutes);
+    }
     study.approximations()?;
     study.on_minibatches()?;
     study.on_all_rows()?;
