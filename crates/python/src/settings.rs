@@ -29,6 +29,7 @@ pub struct Settings {
     warmup: Option<usize>,
     draws: Option<usize>,
     minutes: Option<f64>,
+    most_rows: Option<usize>,
     seed: u64,
     pub impute: Option<usize>,
     folder: Option<PathBuf>,
@@ -84,6 +85,9 @@ impl Settings {
         if let Some(minutes) = self.minutes {
             let time = Duration::try_from_secs_f64(60.0 * minutes);
             recipe = recipe.within(time.unwrap_or(Duration::MAX));
+        }
+        if let Some(rows) = self.most_rows {
+            recipe = recipe.most_rows(rows);
         }
         if let Some(skip) = self.skip {
             recipe = recipe.skip(skip);

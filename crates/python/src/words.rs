@@ -10,6 +10,7 @@ impl Vocabulary for Parameters {
         let parameter = match setting {
             Setting::Model => "model",
             Setting::Within => "minutes",
+            Setting::MostRows => "most_rows",
             Setting::Hidden => "hidden",
             Setting::Activation => "activation",
             Setting::Skip => "skip",
@@ -30,7 +31,6 @@ impl Vocabulary for Parameters {
             // Tables are read, and rows are kept, by others.
             Setting::Target
             | Setting::Task
-            | Setting::MostRows
             | Setting::Event
             | Setting::Until
             | Setting::RowWeights

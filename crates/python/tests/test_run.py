@@ -43,6 +43,23 @@ def test_threads_do_not_matter(wave, short):
         assert all((a == b).all() for a, b in zip(one, other, strict=True))
 
 
+def test_rows_are_drawn_where_there_may_be_no_more(wave, short, tmp_path):
+    X, y = wave
+    settings = {**short, "folder": tmp_path / "run"}
+    model = BnnRegressor(**settings, most_rows=30).fit(X, y)
+    assert f"30 of {len(X)} rows, drawn at random" in model.recipe_
+    whole = BnnRegressor(**short).fit(X, y)
+    assert (model.predict(X) != whole.predict(X)).any() and "drawn" not in whole.recipe_
+    more = BnnRegressor(**short, most_rows=len(X)).fit(X, y)
+    assert (more.predict(X) == whole.predict(X)).all()
+    again = BnnRegressor(**settings, most_rows=30).fit(X, y)
+    loaded = BnnRegressor.load(settings["folder"])
+    for other in (again, loaded):
+        assert (other.predict(X) == model.predict(X)).all() and other.most_rows == 30
+    with pytest.raises(ValueError, match="most_rows"):
+        BnnRegressor(**settings, most_rows=20).fit(X, y)
+
+
 def test_a_run_that_has_not_converged_warns_with_the_verdict(wave, short):
     with pytest.warns(NotConvergedWarning) as warned:
         model = BnnRegressor(**short).fit(*wave)
@@ -142,6 +159,8 @@ def test_a_single_chain_has_no_rhat(wave, short):
         ({"draws": 10**12}, "draws"),
         ({"random_state": -1}, "`random_state` is -1, but must be a whole number from 0"),
         ({"random_state": "one"}, "cannot be used to seed"),
+        ({"most_rows": 1}, "`most_rows` is 1, but must be a whole number from 2"),
+        ({"most_rows": 2.5}, "`most_rows` is 2.5, but must be"),
         ({"n_jobs": 0}, "`n_jobs` is 0, but must be a whole number from 1 to 4096"),
         ({"n_jobs": 10**9}, "`n_jobs` is 1000000000, but must be"),
     ],

@@ -119,6 +119,7 @@ class Bnn(BaseEstimator):
         warmup: int | None = None,
         draws: int | None = None,
         minutes: float | None = None,
+        most_rows: int | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
@@ -138,6 +139,7 @@ class Bnn(BaseEstimator):
         self.warmup: int | None = warmup
         self.draws: int | None = draws
         self.minutes: float | None = minutes
+        self.most_rows: int | None = most_rows
         self.impute: int | None = impute
         self.random_state: RandomState | None = random_state
         self.n_jobs: int | None = n_jobs
@@ -845,6 +847,7 @@ class Bnn(BaseEstimator):
             "warmup": None if self.warmup is None else _whole("warmup", self.warmup, 0),
             "draws": None if self.draws is None else _whole("draws", self.draws, 1),
             "minutes": self._minutes(),
+            "most_rows": None if self.most_rows is None else _whole("most_rows", self.most_rows, 2),
             "impute": None if self.impute is None else _whole("impute", self.impute, 2),
             "seed": self._seed(),
             "folder": _path("folder", self.folder),

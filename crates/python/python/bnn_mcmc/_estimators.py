@@ -404,6 +404,10 @@ class BnnRegressor(_Numbers):
         None is 10. The numbers of iterations then depend on the speed of the machine: give `warmup`
         and `draws` where the same call is to have the same draws. Where the model is given, nothing
         depends on the time.
+    most_rows : int, default=None
+        The most rows that the model is fitted to, drawn at random where X has more. None is all,
+        and, where the data choose the model and even the shortest run on all of them would take
+        longer than there is time for, as many as there is time for; `recipe_` says so.
     impute : int, default=None
         The number of copies of X in which missing values are drawn given all other values and the
         response (multiple imputation); each copy has `chains` of its own, of which 2 are enough,
@@ -485,6 +489,7 @@ class BnnRegressor(_Numbers):
         warmup: int | None = None,
         draws: int | None = None,
         minutes: float | None = None,
+        most_rows: int | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
@@ -505,6 +510,7 @@ class BnnRegressor(_Numbers):
             warmup=warmup,
             draws=draws,
             minutes=minutes,
+            most_rows=most_rows,
             impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -570,6 +576,7 @@ class BnnCounts(_Numbers):
         warmup: int | None = None,
         draws: int | None = None,
         minutes: float | None = None,
+        most_rows: int | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
@@ -590,6 +597,7 @@ class BnnCounts(_Numbers):
             warmup=warmup,
             draws=draws,
             minutes=minutes,
+            most_rows=most_rows,
             impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -647,6 +655,7 @@ class BnnSurvival(Bnn):
         warmup: int | None = None,
         draws: int | None = None,
         minutes: float | None = None,
+        most_rows: int | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
@@ -667,6 +676,7 @@ class BnnSurvival(Bnn):
             warmup=warmup,
             draws=draws,
             minutes=minutes,
+            most_rows=most_rows,
             impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -925,6 +935,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         warmup: int | None = None,
         draws: int | None = None,
         minutes: float | None = None,
+        most_rows: int | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
         n_jobs: int | None = -1,
@@ -945,6 +956,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
             warmup=warmup,
             draws=draws,
             minutes=minutes,
+            most_rows=most_rows,
             impute=impute,
             random_state=random_state,
             n_jobs=n_jobs,

@@ -29,6 +29,7 @@ class Settings(TypedDict):
     warmup: int | None
     draws: int | None
     minutes: float | None
+    most_rows: int | None
     seed: int
     impute: int | None
     folder: str | PathLike[str] | None
