@@ -6,7 +6,7 @@
 //!
 //! The networks, the priors, the rows and the split are those of `fbnn`: `--example fbnn` with the
 //! same data prints the other rows of the paper's tables, with the same distances. All methods
-//! approximate one posterior, and NUTS on it is the last row. Of a real response `coverage` is of
+//! approximate one posterior, and NUTS on it (of 3,000 weights and more MAMS) is the last row. Of a real response `coverage` is of
 //! 95 % intervals of new observations; `mean`, `sd` and `lpd` are the distance to NUTS at the test
 //! rows: of predictive means, in exact standard deviations of the mean function (root mean square);
 //! the mean ratio of those deviations; the difference of the log predictive densities. For classes
@@ -17,6 +17,8 @@
 
 #[path = "shared/distance.rs"]
 mod distance;
+#[path = "shared/reference.rs"]
+mod reference;
 #[path = "shared/rivals.rs"]
 mod rivals;
 #[path = "shared/tables.rs"]
@@ -32,6 +34,7 @@ use bnn_mcmc::prelude::*;
 use clap::Parser;
 use distance::{distance, moments};
 use ndarray::Axis;
+use reference::reference;
 use rivals::{Rival, Settings, rivals};
 use tables::{Tables, network};
 
@@ -42,9 +45,9 @@ struct Args {
     tables: Tables,
     #[command(flatten)]
     settings: Settings,
-    /// Hidden units; at least 1, since dropout leaves some of them out.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-    hidden: u32,
+    /// Units of the hidden layers; at least 1 each, since dropout leaves some of them out.
+    #[arg(long, value_delimiter = ',', default_values_t = [20])]
+    hidden: Vec<usize>,
     /// The standard deviation of the noise, relative to that of the response.
     #[arg(long, default_value_t = 0.4)]
     noise: f64,
@@ -66,11 +69,11 @@ fn main() {
 fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     if args.quick {
         (args.settings.steps, args.settings.noisy_steps) = (200, 300);
-        (args.settings.members, args.reference, args.hidden) = (3, 50, args.hidden.min(4));
+        (args.settings.members, args.reference, args.hidden) = (3, 50, vec![4]);
         args.tables.rows = args.tables.rows.min(600);
     }
     let (train, test) = args.tables.scaled(args.settings.seed)?;
-    let (network, priors) = network(&train, args.hidden as usize)?;
+    let (network, priors) = network(&train, &args.tables.hidden(&args.hidden))?;
     if train.response().class_names().is_none() {
         let noise = Gaussian::fixed(args.noise)?;
         compare((network, noise, priors), &train, &test, &args)
@@ -110,19 +113,15 @@ fn compare<L: SecondOrderLikelihood + Clone>(
     let posterior = &of(train)?;
     let mut methods = rivals(posterior, (&of(&part)?, &rest), settings)?;
     let began = Instant::now();
-    let nuts = Sampler::new(posterior, Nuts { target_accept: 0.9, ..Nuts::default() })
-        .warmup(args.reference)
-        .draws(args.reference)
-        .seed(settings.seed)
-        .init(Init::Around { centre: vec![0.0; posterior.layout().dim()], sd: 0.1 })
-        .run()?;
-    methods.push(Rival::new("NUTS", nuts, began.elapsed().as_secs_f64()));
+    let nuts = Nuts { target_accept: 0.9, ..Nuts::default() };
+    let (name, draws) = reference(posterior, nuts, args.reference, settings.seed)?;
+    methods.push(Rival::new(name, draws, began.elapsed().as_secs_f64()));
 
     let is_real = test.response().class_names().is_none();
     let outside = shuffled(test, settings.seed)?;
     let predict = |method: &Rival| method.predict(posterior, test);
     let exact = predict(methods.last().ok_or("no method")?)?;
-    let (reference, exact_mean) = (moments(exact.quantities()), exact.posterior_mean()?);
+    let (exact_moments, exact_mean) = (moments(exact.quantities()), exact.posterior_mean()?);
     let score = |p: &Predictions, name: &str| -> Result<f64, bnn_mcmc::Error> {
         Ok(p.scores()?.get(name).map_or(f64::NAN, |score| score.posterior))
     };
@@ -135,7 +134,7 @@ fn compare<L: SecondOrderLikelihood + Clone>(
     );
     for method in &methods {
         let own = predict(method)?;
-        let [shift, ratio] = distance(&moments(own.quantities()), &reference);
+        let [shift, ratio] = distance(&moments(own.quantities()), &exact_moments);
         let (mut variation, mut auroc) = (f64::NAN, f64::NAN);
         if !is_real {
             let apart = (&own.posterior_mean()? - &exact_mean).mapv(f64::abs).sum_axis(Axis(1));
