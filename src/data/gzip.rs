@@ -60,6 +60,12 @@ impl<'r> Source<'r> {
         }
     }
 
+    /// Puts bytes that were read before those that are read next.
+    pub(super) fn put_back(&mut self, bytes: Vec<u8>) {
+        let rest = std::mem::replace(&mut self.bytes, Box::new(std::io::empty()));
+        self.bytes = Box::new(Cursor::new(bytes).chain(rest));
+    }
+
     /// All bytes, unless they are more than `limit`.
     pub(super) fn read_text(&mut self, limit: u64) -> Result<Vec<u8>, Error> {
         let text = self.read_up_to(limit.saturating_add(1))?;

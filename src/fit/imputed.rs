@@ -82,7 +82,7 @@ impl Imputed {
     /// Fewer than 2 tables; a file without gaps in features; else as [`Recipe::read_csv`].
     pub fn read_csv(recipe: &Recipe, tables: usize, path: impl AsRef<Path>) -> Result<Self, Error> {
         let recipe = recipe.clone().reader(CsvReader::imputed);
-        Self::fit_read(&recipe, tables, recipe.reader.read_path(path)?)
+        Self::fit_read(&recipe, tables, recipe.reader_of_text()?.read_path(path)?)
     }
 
     /// Fits `tables` completed copies of a table whose columns have types, as [`Recipe::read_table`] does.
@@ -101,7 +101,8 @@ impl Imputed {
     }
 
     fn fit_read(recipe: &Recipe, tables: usize, data: CsvData) -> Result<Self, Error> {
-        let CsvData { dataset, schema, lines, dropped, stand_ins } = data;
+        let recipe = &recipe.of_read(&data);
+        let CsvData { dataset, schema, lines, dropped, stand_ins, .. } = data;
         let origin = Origin { schema: Some(schema), lines: Some(lines), dropped, stand_ins };
         Self::run(recipe, tables, |recipe| recipe.run(&dataset, origin.clone()))
     }

@@ -106,6 +106,11 @@ impl fmt::Display for DrawnRows {
     }
 }
 
+fn at_least_two(rows: usize) -> Result<usize, Error> {
+    let error = || Error::argument("most_rows", rows, "at least 2").of(Setting::MostRows);
+    (rows >= 2).then_some(rows).ok_or_else(error)
+}
+
 /// The most steps of a trajectory of [`Method::Mams`] in networks of two hidden layers or more, or on many rows.
 const SHORT: u32 = 256;
 /// The rows from which on chains of networks begin at the ends of ascents, the steps of an ascent and the rows of a step.
@@ -353,7 +358,8 @@ impl Recipe {
     /// The most rows that the model is fitted to, at least 2. Of a table that has more they are drawn at random, by the
     /// [seed](Self::seed), and the fit is that of a table of these rows alone, as [`Fit::drawn_rows`](super::Fit::drawn_rows)
     /// says: all its uncertainty is that of so many rows, larger than the uncertainty after all of them, for parameters by about the root of
-    /// their ratio. Rows for [validation](Self::validation) are among them.
+    /// their ratio. Rows for [validation](Self::validation) are among them. Of a CSV file that is longer than the
+    /// [limit](CsvReader::limit) they are drawn [as it is read](CsvReader::sample), so that a file of any size can be fitted.
     ///
     /// Without this call all rows are fitted to, except where the data choose the model and the shortest run on all rows would take
     /// longer than the [time](Self::within): then so many are drawn as there is time for, 10,000 or more. `usize::MAX` asks for all in any case.
@@ -673,6 +679,7 @@ impl Recipe {
     /// let recipe = Fit::regression("y").hidden(&[]).on_progress(|told| match told {
     ///     Told::Line(line) => println!("{line}"),
     ///     Told::Sampling(progress) => println!("{:?} {} of {}", progress.phase, progress.done, progress.total),
+    ///     _ => {}
     /// });
     /// let fit = recipe.fit(&data)?;
     /// # Ok::<(), bnn_mcmc::Error>(())
@@ -696,7 +703,15 @@ impl Recipe {
     /// # Errors
     /// A file that cannot be read as the recipe says; else as [`fit`](Self::fit).
     pub fn read_csv(&self, path: impl AsRef<Path>) -> Result<Fit, Error> {
-        self.fit_read(self.reader.read_path(path)?)
+        self.fit_read(self.reader_of_text()?.read_path(path)?)
+    }
+
+    /// The reader of a file of text, of which rows are drawn as it is read if it is too long to be read whole.
+    pub(super) fn reader_of_text(&self) -> Result<CsvReader, Error> {
+        Ok(match self.most_rows.filter(|most| *most < usize::MAX) {
+            None => self.reader.clone(),
+            Some(rows) => self.reader.clone().sample(at_least_two(rows)?, self.seed),
+        })
     }
 
     /// Fits the rows of a table whose columns have types, such as a table of a Parquet file. A table that is
@@ -711,9 +726,16 @@ impl Recipe {
     }
 
     fn fit_read(&self, data: CsvData) -> Result<Fit, Error> {
-        let CsvData { dataset, schema, lines, dropped, stand_ins } = data;
+        let recipe = self.of_read(&data);
+        let CsvData { dataset, schema, lines, dropped, stand_ins, .. } = data;
         let origin = Origin { schema: Some(schema), lines: Some(lines), dropped, stand_ins };
-        self.run(&dataset, origin)
+        recipe.run(&dataset, origin)
+    }
+
+    /// The recipe for a table that was read, which knows whether rows were drawn as it was.
+    pub(super) fn of_read(&self, data: &CsvData) -> Self {
+        let drawn = data.drawn_from.map(|of| DrawnRows { rows: data.dataset.rows(), of });
+        Self { drawn, ..self.clone() }
     }
 
     /// Fits the rows of a data set. The name of the response that the recipe was made with is not used.
@@ -802,10 +824,7 @@ impl Recipe {
         let Some(rows) = self.most_rows.filter(|most| *most < data.rows()) else {
             return Ok((self, data, origin));
         };
-        if rows < 2 {
-            return Err(Error::argument("most_rows", rows, "at least 2").of(Setting::MostRows));
-        }
-        self.drawn = Some(DrawnRows { rows, of: data.rows() });
+        self.drawn = Some(DrawnRows { rows: at_least_two(rows)?, of: data.rows() });
         let (data, origin) = self.of_drawn(data, origin)?;
         Ok((self, data, origin))
     }

@@ -103,6 +103,8 @@ pub enum Advice {
         /// Whether that depends on trust in the file.
         if_trusted: bool,
     },
+    /// Take some rows of a text that is too long.
+    SampleRows,
     /// Make one column of the labels of each column.
     EncodeAsCodes,
     /// Name the model, which the data would choose.
@@ -235,6 +237,7 @@ impl Advice {
                 let text = format!("raise the limit by {}", set(S::Limit, None)?);
                 Some(if *if_trusted { text + " if the file is to be trusted" } else { text })
             }
+            Self::SampleRows => by("draw some of its rows", S::MostRows, None),
             Self::EncodeAsCodes => Some(format!(
                 "make one column of all labels of a column by {}",
                 set(S::Encoding, Some("codes"))?
@@ -289,6 +292,7 @@ impl Advice {
             Self::Header,
             Self::RaiseLimit { if_trusted: false },
             Self::RaiseLimit { if_trusted: true },
+            Self::SampleRows,
             Self::EncodeAsCodes,
             Self::NameModel,
             Self::OtherFolder,

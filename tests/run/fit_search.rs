@@ -487,6 +487,42 @@ fn some_rows_of_a_table_are_drawn() {
     assert_eq!(recipe().most_rows(300).read_csv(&file).unwrap().drawn_rows(), None);
 }
 
+/// Of a file that is longer than the limit rows are drawn as it is read, and the fit is that of a table of these.
+#[test]
+fn rows_of_a_long_file_are_drawn_as_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, path) = (folder.path().join("t.csv"), folder.path().join("run"));
+    let data = rows(600, |x| 0.7 * x);
+    let mut text = String::from("x1,x2,y\n");
+    for (x, y) in data.x().rows().into_iter().zip(data.real().unwrap()) {
+        writeln!(text, "{},{},{y}", x[0], x[1]).unwrap();
+    }
+    std::fs::write(&file, &text).unwrap();
+    let recipe = || {
+        let recipe = short(Fit::regression("y")).noise(Noise::Gaussian);
+        recipe.reader(|reader| reader.limit(text.len() as u64 / 3)).in_folder(&path)
+    };
+    let refused = recipe().read_csv(&file).unwrap_err().to_string();
+    assert!(refused.contains("or draw some of its rows (`most_rows`)"), "{refused}");
+    let fit = recipe().most_rows(120).read_csv(&file).unwrap();
+    let drawn = fit.drawn_rows().unwrap();
+    assert_eq!((drawn.rows, drawn.of, fit.training().rows()), (120, 600, 120));
+    for (row, line) in fit.lines().unwrap().iter().enumerate() {
+        assert_eq!(fit.data().x().row(row), data.x().row(line - 2));
+    }
+    let again = recipe().most_rows(120).read_csv(&file).unwrap();
+    assert_eq!(again.draws().values(), fit.draws().values());
+    let loaded = Fit::load(&path).unwrap();
+    assert_eq!((loaded.drawn_rows(), loaded.data()), (Some(drawn), fit.data()));
+    refused!(recipe().most_rows(130).read_csv(&file), OtherFit {});
+    let said = recipe().most_rows(1).read_csv(&file).unwrap_err();
+    assert_eq!(said.to_string(), "`most_rows` is 1, but must be at least 2");
+    let all = recipe().most_rows(usize::MAX).read_csv(&file).unwrap_err().to_string();
+    assert!(all.contains("which is the limit"), "{all}");
+    let few = recipe().most_rows(500).read_csv(&file).unwrap_err().to_string();
+    assert!(few.contains("500 of its rows are longer"), "{few}");
+}
+
 /// A level that no drawn row has is a feature that is 0 in all of them, not an error.
 #[test]
 fn a_rare_level_need_not_be_drawn() {

@@ -46,9 +46,10 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     config.take_order(&opened);
 
     let mut text = format!(
-        "{}: {}, {}",
+        "{}: {}{}, {}",
         data.display(),
         count(table.rows, "row"),
+        table.drawn_from.map_or_else(String::new, |of| format!(" of {of}, drawn at random")),
         count(table.columns.len(), "column")
     );
     match table.rows - table.complete {

@@ -209,8 +209,8 @@ pub struct SamplerSettings {
     /// that are not given are smaller if need be. Where the model is given, nothing depends on the time [default: 10]
     #[arg(long, value_name = "MINUTES", allow_hyphen_values = true)]
     pub minutes: Option<f64>,
-    /// The most rows that the model is fitted to, drawn at random from a table which has more [default: all, and where the data
-    /// choose the model as many of them as there is time for]
+    /// The most rows that the model is fitted to, drawn at random from a table which has more, and from text of more bytes than
+    /// the limit as it is read [default: all, and where the data choose the model as many of them as there is time for]
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub most_rows: Option<usize>,
     /// The interval at which the run is saved, so that it can go on after it was killed: seconds
@@ -390,7 +390,12 @@ impl Config {
 
     /// A reader of the table, for any response.
     pub fn reader(&self) -> Result<CsvReader, Failure> {
-        self.table.change(CsvReader::regression(0), &[])
+        let reader = self.table.change(CsvReader::regression(0), &[])?;
+        // As the fit will read it.
+        Ok(match (self.sampler.most_rows, self.sampler.seed) {
+            (Some(rows), Some(seed)) => reader.sample(rows, seed),
+            _ => reader,
+        })
     }
 
     /// The findings on the table before it is fitted, as far as these settings use it.

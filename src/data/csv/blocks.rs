@@ -15,7 +15,7 @@ use crate::message::{Advice, count};
 
 /// The bytes of a block of text. Its numbers take some four times as much (more if a label is a column for each of many levels), once
 /// more in the form in which they are stored.
-const BLOCK: usize = 1 << 24;
+pub(super) const BLOCK: usize = 1 << 24;
 
 /// The result of [`CsvReader::store_path`]: the rows in their file, and how to read other files in the same way.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl CsvReader {
         stored: Stored,
         size: usize,
     ) -> Result<StoredCsv, Error> {
-        let mut blocks = Blocks { size, rest: Vec::new(), line: 1, is_over: false };
+        let mut blocks = Blocks::of(size);
         let (text, _) = blocks.next(&mut source, self.limit)?.unwrap_or_default();
         let encoding = self.encoding_of(&text);
         let is_utf16 = [encoding_rs::UTF_16LE, encoding_rs::UTF_16BE].contains(&encoding);
@@ -165,7 +165,7 @@ impl Sum {
 }
 
 /// A text in blocks of whole lines.
-struct Blocks {
+pub(super) struct Blocks {
     /// The bytes of a block, unless a line is longer.
     size: usize,
     /// The beginning of a line.
@@ -176,8 +176,16 @@ struct Blocks {
 }
 
 impl Blocks {
+    pub(super) fn of(size: usize) -> Self {
+        Self { size, rest: Vec::new(), line: 1, is_over: false }
+    }
+
     /// The next block, of `limit` bytes at most, and the line that it begins with; `None` at the end.
-    fn next(&mut self, source: &mut Source, limit: u64) -> Result<Option<(Vec<u8>, usize)>, Error> {
+    pub(super) fn next(
+        &mut self,
+        source: &mut Source,
+        limit: u64,
+    ) -> Result<Option<(Vec<u8>, usize)>, Error> {
         let mut text = std::mem::take(&mut self.rest);
         while !self.is_over {
             let more = source.read_up_to(self.size as u64)?;

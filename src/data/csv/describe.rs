@@ -32,6 +32,8 @@ const MOST_VALUES: usize = 1000;
 pub struct Description {
     /// The number of rows below the header.
     pub rows: usize,
+    /// The number of rows of the file, if only [some](CsvReader::sample) were drawn.
+    pub drawn_from: Option<usize>,
     /// The number of rows without a missing value in any column.
     pub complete: usize,
     /// The columns, in the order of the table.
@@ -93,8 +95,9 @@ impl CsvReader {
     }
 
     fn describe_source(&self, mut source: Source) -> Result<Description, Error> {
-        let text = self.text(&mut source)?;
-        self.describe_rows(&Table::new(self, &source.name, &text, 1)?)
+        let (text, drawn_from) = self.training_text(&mut source)?;
+        let described = self.describe_rows(&Table::new(self, &source.name, &text, 1)?)?;
+        Ok(Description { drawn_from, ..described })
     }
 
     /// Describes a table whose columns have types, like [`describe_path`](Self::describe_path).
@@ -225,7 +228,7 @@ impl CsvReader {
                 values
             });
         }
-        Ok(Description { rows, complete, columns })
+        Ok(Description { rows, complete, columns, drawn_from: None })
     }
 }
 

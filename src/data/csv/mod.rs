@@ -11,6 +11,7 @@ mod learn;
 mod lines;
 mod numbers;
 mod role;
+mod sample;
 mod schema;
 mod stand_in;
 mod table;
@@ -35,6 +36,7 @@ pub use self::findings::Finding;
 pub(crate) use self::findings::{FEW_GRADES, ROWS_OF_GRADE};
 pub use self::lines::Lines;
 use self::role::Role;
+use self::sample::Sample;
 pub use self::schema::{Cells, Schema};
 pub use self::stand_in::StandIn;
 use self::table::{Table, numbered};
@@ -168,7 +170,8 @@ enum Header {
 ///   number written in two ways (`1` and `1.0`) is an error.
 /// - **Gzip** is recognised by its first two bytes and unpacked, UTF-16 by its byte-order mark; other text
 ///   is UTF-8 unless [`charset`](CsvReader::charset) says otherwise.
-/// - **Sizes**: more than 1 GiB of text is refused unless [`limit`](CsvReader::limit) allows it.
+/// - **Sizes**: more than 1 GiB of text is refused unless [`limit`](CsvReader::limit) allows it or [some of its
+///   rows](CsvReader::sample) are to be drawn.
 ///   Numbers of more than four times as many bytes, which labels can become, are refused as well,
 ///   and so are names of features (`column=level`). A row has at most 2^20 cells, a column at most
 ///   2^16 levels or classes. While a file is read, memory holds its text, which is unpacked first, 8
@@ -211,6 +214,9 @@ pub struct CsvReader {
     imputes: bool,
     #[serde(default = "default_limit")]
     limit: u64,
+    /// Of a training file alone.
+    #[serde(skip)]
+    sample: Option<Sample>,
 }
 
 impl CsvReader {
@@ -236,6 +242,7 @@ impl CsvReader {
             date_order: DateOrder::Auto,
             imputes: false,
             limit: default_limit(),
+            sample: None,
         }
     }
 
@@ -461,8 +468,9 @@ impl CsvReader {
     }
 
     fn read_source(&self, mut source: Source) -> Result<CsvData, Error> {
-        let text = self.text(&mut source)?;
-        self.learn(&Table::new(self, &source.name, &text, 2)?)
+        let (text, drawn_from) = self.training_text(&mut source)?;
+        let read = self.learn(&Table::new(self, &source.name, &text, 2)?)?;
+        Ok(CsvData { drawn_from, ..read })
     }
 
     /// Reads a table whose columns have types.
@@ -477,7 +485,8 @@ impl CsvReader {
 
     fn learn(&self, table: &Table) -> Result<CsvData, Error> {
         let roles = self.assign_columns(table)?;
-        let (schema, count) = Schema::fit(self, table, roles)?;
+        let reader = Self { sample: None, ..self.clone() };
+        let (schema, count) = Schema::fit(&reader, table, roles)?;
         schema.train(table, count)
     }
 
@@ -756,6 +765,8 @@ pub struct CsvData {
     pub dropped: Vec<usize>,
     /// The cells of features that something else stands in for.
     pub stand_ins: Vec<StandIn>,
+    /// The number of rows of the file, if only [some](CsvReader::sample) were drawn.
+    pub drawn_from: Option<usize>,
 }
 
 /// The features of rows whose response is not known. From [`Schema::read_features_path`].

@@ -142,7 +142,7 @@ impl Schema {
             }
             None => dataset,
         };
-        Ok(CsvData { dataset, schema: self.clone(), lines, dropped, stand_ins })
+        Ok(CsvData { dataset, schema: self.clone(), lines, dropped, stand_ins, drawn_from: None })
     }
 
     /// Turns the cells into numbers. The cell of the i-th column is at `order[i]` of each row.

@@ -65,7 +65,7 @@ impl Regression {
     /// use bnn_mcmc::data::{RowFile, Stored};
     /// # let folder = tempfile::tempdir().unwrap();
     /// # let path = folder.path().join("simulated.rows");
-    /// let recipe = Regression { rows: 1000, features: 8, ..Regression::default() };
+    /// let recipe = Regression { rows: 1000, ..Regression::default() };
     /// let mut writer = RowFile::create(&path, Stored::F16)?;
     /// for block in recipe.blocks(1, 300)? {
     ///     writer.push(&block?)?;
