@@ -53,7 +53,7 @@ use crate::rng::ChainRng;
 ///
 /// The rows are walked in [tiles](crate::engine): forward, likelihood and backward for one tile
 /// before the next, so that activations stay in cache and no memory grows with the data. The order
-/// of the tiles is fixed: equal q give equal bits. Where rows times weights exceed some ten million,
+/// of the tiles is fixed: equal q give equal bits. Where rows times weights exceed some three million,
 /// the tiles are cut into shares, which idle threads of the rayon pool take in which the evaluation
 /// runs, if it runs in one. The shares, and the order in which they are added, do not depend on the
 /// number of threads.
