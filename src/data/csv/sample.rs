@@ -23,7 +23,7 @@ type Line = (usize, Vec<u8>);
 impl CsvReader {
     /// Of a text that is longer than the [limit](Self::limit), so many rows are drawn at random where it would be refused, in one pass
     /// and without more memory: each has the same chance. A shorter text is read whole. The lines of other rows are not looked
-    /// at; levels, classes and all else that is learnt is of the rows that were drawn. [`CsvData::drawn_from`] says how many there
+    /// at; levels, classes and all else that is learnt is of the rows that were drawn. [`CsvData::drawn_from`](super::CsvData::drawn_from) says how many there
     /// were.
     ///
     /// ```
