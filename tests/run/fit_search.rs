@@ -444,17 +444,22 @@ fn a_large_table_is_searched_by_some_of_its_rows() {
     assert_eq!(fit.draws().values().slice(s![0, .., 0]).len(), 5);
 }
 
+/// The text of a table of two features.
+fn text_of(data: &Dataset) -> String {
+    let mut text = String::from("x1,x2,y\n");
+    for (x, y) in data.x().rows().into_iter().zip(data.real().unwrap()) {
+        writeln!(text, "{},{},{y}", x[0], x[1]).unwrap();
+    }
+    text
+}
+
 /// A fit of some rows of a table is that of a table of these rows, whose lines are known, and goes on in its folder.
 #[test]
 fn some_rows_of_a_table_are_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let (file, path) = (folder.path().join("t.csv"), folder.path().join("run"));
     let data = rows(300, |x| 0.7 * x);
-    let mut text = String::from("x1,x2,y\n");
-    for (x, y) in data.x().rows().into_iter().zip(data.real().unwrap()) {
-        writeln!(text, "{},{},{y}", x[0], x[1]).unwrap();
-    }
-    std::fs::write(&file, &text).unwrap();
+    std::fs::write(&file, text_of(&data)).unwrap();
     let recipe = || short(Fit::regression("y")).noise(Noise::Gaussian);
     let fit = recipe().most_rows(120).in_folder(&path).read_csv(&file).unwrap();
     let drawn = fit.drawn_rows().unwrap();
@@ -493,10 +498,7 @@ fn rows_of_a_long_file_are_drawn_as_it_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let (file, path) = (folder.path().join("t.csv"), folder.path().join("run"));
     let data = rows(600, |x| 0.7 * x);
-    let mut text = String::from("x1,x2,y\n");
-    for (x, y) in data.x().rows().into_iter().zip(data.real().unwrap()) {
-        writeln!(text, "{},{},{y}", x[0], x[1]).unwrap();
-    }
+    let text = text_of(&data);
     std::fs::write(&file, &text).unwrap();
     let recipe = || {
         let recipe = short(Fit::regression("y")).noise(Noise::Gaussian);

@@ -21,10 +21,12 @@ pub(super) struct Sample {
 type Line = (usize, Vec<u8>);
 
 impl CsvReader {
-    /// Of a text that is longer than the [limit](Self::limit), so many rows are drawn at random where it would be refused, in one pass
-    /// and without more memory: each has the same chance. A shorter text is read whole. The lines of other rows are not looked
-    /// at; levels, classes and all else that is learnt is of the rows that were drawn. [`CsvData::drawn_from`](super::CsvData::drawn_from) says how many there
-    /// were.
+    /// Of a text that is longer than the [limit](Self::limit), so many rows, at least 2, are drawn at random where it would be
+    /// refused, in one pass: each has the same chance. Memory holds as many bytes as the limit, these rows, and a byte for each
+    /// line of the file. A shorter text is read whole. The lines of other rows are not looked at; levels, classes and all else
+    /// that is learnt is of the rows that were drawn. [`CsvData::drawn_from`](super::CsvData::drawn_from) says how many there were.
+    ///
+    /// Source: Vitter 1985, Random sampling with a reservoir, algorithm R, <https://doi.org/10.1145/3147.3165>.
     ///
     /// ```
     /// use std::fmt::Write;
@@ -54,8 +56,8 @@ impl CsvReader {
         if text.len() as u64 <= self.limit {
             return Ok((self.decoded(text, source)?, None));
         }
-        if sample.rows == 0 {
-            let error = Error::argument("number of rows to draw", 0, "at least 1");
+        if sample.rows < 2 {
+            let error = Error::argument("number of rows to draw", sample.rows, "at least 2");
             return Err(error.of(Setting::MostRows));
         }
         let encoding = self.encoding_of(&text);
@@ -194,7 +196,7 @@ mod tests {
         );
         let error = CsvReader::regression("y").limit(500).read(text.as_bytes()).unwrap_err();
         assert!(error.to_string().contains("draw some of its rows (`most_rows`)"), "{error}");
-        fails!(drawn(&text, 0, 1), Argument { value: "0", allowed: "at least 1" });
+        fails!(drawn(&text, 1, 1), Argument { value: "1", allowed: "at least 2" });
         let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let words = CsvReader::regression("y").limit(500).sample(9, 1).read(&utf16[..]);
         assert!(words.unwrap_err().to_string().contains("UTF-16 text, of which rows"));
