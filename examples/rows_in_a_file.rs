@@ -6,7 +6,8 @@
 //!
 //! Simulates a table block by block into a file, of a real response or, with `--classes 10`, of classes; standardises it as it is
 //! read, and evaluates a network's log density and gradient on all rows. Then SGHMC on minibatches, from a start that some steps of Adam
-//! have found, and with `--rivals` an ensemble of three and SWAG, and how well they predict rows that they have not seen. The
+//! have found, and with `--rivals` an ensemble of three, SWAG and, in f64, the Laplace approximation of the last layer, and how well they
+//! predict rows that they have not seen. The
 //! lines tell the times, beside reading the file alone and the operations that a gradient takes, and the most memory that the
 //! process has used.
 
@@ -14,14 +15,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use bnn_mcmc::approximate::{Swag, ensemble};
+use bnn_mcmc::approximate::{LaplaceApproximation, Swag, ensemble};
 use bnn_mcmc::data::simulate::{Classification, Regression};
 use bnn_mcmc::data::{RowFile, Standardise, Stored};
-use bnn_mcmc::likelihood::Likelihood;
+use bnn_mcmc::likelihood::{Likelihood, SecondOrderLikelihood};
 use bnn_mcmc::optimise::{Adam, Optimiser, Sgd};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::ControlVariates;
-use bnn_mcmc::targets::GradTarget;
+use bnn_mcmc::targets::{Curvature, GradTarget};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -52,7 +53,7 @@ struct Args {
     /// Gradients in f32.
     #[arg(long)]
     single: bool,
-    /// An ensemble of three modes and SWAG, too.
+    /// An ensemble of three modes, SWAG and the last layer given the others, too.
     #[arg(long)]
     rivals: bool,
     /// The folder of the files; a temporary one by default, which is removed.
@@ -113,13 +114,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let of_noise = LogInverseGamma::new(2.0, 0.5)?;
     let noisy = || priors.clone().with("log_noise_variance", of_noise);
     let single = network.clone().in_f32();
+    let files = (&rows, &test);
     match (args.classes, args.single) {
-        (0, false) => study(&args, network, Gaussian::sampled(), noisy(), (&rows, &test)),
-        (0, true) => study(&args, single, Gaussian::sampled(), noisy(), (&rows, &test)),
-        (_, false) => study(&args, network, Categorical, priors, (&rows, &test)),
-        (_, true) => study(&args, single, Categorical, priors, (&rows, &test)),
+        (0, false) => study(&args, network, Gaussian::sampled(), noisy(), files, Some(last_layer)),
+        (0, true) => study(&args, single, Gaussian::sampled(), noisy(), files, None),
+        (_, false) => study(&args, network, Categorical, priors, files, Some(last_layer)),
+        (_, true) => study(&args, single, Categorical, priors, files, None),
     }
 }
+
+/// Draws of the last layer's weights given all others, which stay at `mode`.
+fn last_layer<L: SecondOrderLikelihood>(
+    posterior: &Posterior<Mlp, L>,
+    mode: &[f64],
+) -> Result<Draws, Error> {
+    LaplaceApproximation::last_layer(posterior, mode, Curvature::Expected)?.draws(30, 1)
+}
+
+/// Draws of a posterior around a mode.
+type Around<M, L> = fn(&Posterior<M, L>, &[f64]) -> Result<Draws, Error>;
 
 /// Writes the rows to fit on, and a tenth as many, at most 5,000, to predict.
 fn write(args: &Args, train: &Path, test: &Path) -> Result<(), Box<dyn std::error::Error>> {
@@ -182,6 +195,7 @@ fn study<M: Model + Clone, L: Likelihood + Clone>(
     likelihood: L,
     priors: Priors,
     (rows, test): (&RowFile, &RowFile),
+    last_layer: Option<Around<M, L>>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let posterior = &Posterior::on_file(network.clone(), likelihood, rows, priors)?;
     let (n, steps) = (posterior.n_obs(), args.steps);
@@ -240,6 +254,11 @@ fn study<M: Model + Clone, L: Likelihood + Clone>(
     };
     predict("one mode", &ensemble(posterior, &first, 1)?, of_first)?;
     if args.rivals {
+        if let Some(last_layer) = last_layer {
+            let begun = Instant::now();
+            let draws = last_layer(posterior, &start)?;
+            predict("the last layer", &draws, of_first + begun.elapsed().as_secs_f64())?;
+        }
         let begun = Instant::now();
         let modes = ascent.seed(1).run_each(&Init::Random, 3)?;
         let seconds = begun.elapsed().as_secs_f64();

@@ -112,7 +112,7 @@ pub struct Step {
 }
 
 /// The place of an iteration in the warm-up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct WarmupProgress {
     /// This iteration, counted from 0.
     pub iteration: usize,

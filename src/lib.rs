@@ -108,6 +108,7 @@
 //! | [`predict`] | predictions, posterior and prior predictive draws, intervals, calibration, scores, leave-one-out cross-validation, uncertainty of classes |
 //! | [`explain`] | effects of columns, their importance |
 //! | [`update`] | new rows for a posterior that was sampled, without a new run |
+//! | [`ranks`] | several processes that evaluate together, by MPI: rows of a posterior, rungs of a ladder |
 //! | [`memory`] | the limit on the size of results, checked before they are allocated |
 //! | [`engine`] | tiles: a few rows at a time, for models and likelihoods of your own |
 //! | [`surrogate`] | cheap densities in the place of expensive ones |
@@ -215,6 +216,7 @@ pub mod posterior;
 pub mod predict;
 pub mod prelude;
 pub mod prior;
+pub mod ranks;
 pub mod rng;
 mod run;
 pub mod sampler;

@@ -14,6 +14,7 @@ mod log_likelihood;
 mod minibatch;
 mod new_rows;
 mod observed;
+mod on_ranks;
 mod outputs;
 mod second_order;
 mod walk;
@@ -24,6 +25,7 @@ pub use log_likelihood::LogLikelihood;
 pub(crate) use minibatch::Gathered;
 pub(crate) use new_rows::{check_finite, check_inputs};
 pub(crate) use observed::{Observed, unweighted_only, weighted_sum};
+pub use on_ranks::OnRanks;
 pub use walk::PosteriorWorkspace;
 
 use std::ops::Range;

@@ -2,10 +2,11 @@
 
 use super::{Observed, Posterior, PosteriorWorkspace};
 use crate::Error;
+use crate::engine::gemm::{Matrix, gemm};
 use crate::engine::{LentTiles, Tile, TileMut, TileStorage};
 use crate::likelihood::SecondOrderLikelihood;
 use crate::message::Advice;
-use crate::model::SecondOrderModel;
+use crate::model::{Model, OutputLayer, SecondOrderModel};
 use crate::targets::{Curvature, FisherTarget, HessTarget, Target};
 
 /// The number of products with a vector that [`Posterior::curvature_of`] keeps at a time.
@@ -134,7 +135,8 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
             out[..n * d].iter_mut().for_each(|h| *h *= -beta);
         }
         for (j, row) in out.chunks_exact_mut(d).enumerate() {
-            self.subtract_prior_row(curvature, q, j, row, &mut scratch);
+            let prior = self.prior_row(curvature, q, j, &mut scratch);
+            row.iter_mut().zip(prior).for_each(|(h, prior)| *h -= prior);
         }
         symmetrise(out, d);
         ws.second = Some(scratch);
@@ -148,46 +150,175 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
         coordinates: &[usize],
         q: &[f64],
     ) -> Vec<f64> {
-        let (d, n) = (self.layout.dim(), coordinates.len());
+        let n = coordinates.len();
         let mut ws = self.workspace();
         let mut scratch = self.second_order_scratch(&mut ws);
+        let mut out = match self.plain_output_layer(coordinates) {
+            Some(layer) => self.output_layer_curvature(curvature, &layer, q, &mut ws, &mut scratch),
+            None => self.likelihood_rows(curvature, coordinates, q, &mut ws, &mut scratch),
+        };
+        for (j, out) in coordinates.iter().zip(out.chunks_exact_mut(n)) {
+            let prior = self.prior_row(curvature, q, *j, &mut scratch);
+            out.iter_mut().zip(coordinates).for_each(|(out, k)| *out = -*out - prior[*k]);
+        }
+        symmetrise(&mut out, n);
+        out
+    }
+
+    /// The log likelihood's part of [`curvature_of`](Self::curvature_of), with its own sign, by products with unit vectors.
+    fn likelihood_rows(
+        &self,
+        curvature: Curvature,
+        coordinates: &[usize],
+        q: &[f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+        scratch: &mut SecondOrderScratch,
+    ) -> Vec<f64> {
+        let (d, n) = (self.layout.dim(), coordinates.len());
         let mut out = vec![0.0; n * n];
         let mut rows = vec![0.0; ROWS_AT_ONCE.min(n) * d];
         let chunks = coordinates.chunks(ROWS_AT_ONCE).zip(out.chunks_mut(ROWS_AT_ONCE * n));
         for (chunk, out) in chunks {
             let rows = &mut rows[..chunk.len() * d];
             rows.fill(0.0);
-            self.add_likelihood_products(curvature, q, rows, &mut ws, &mut scratch, |j, v| {
+            self.add_likelihood_products(curvature, q, rows, ws, scratch, |j, v| {
                 v.fill(0.0);
                 v[chunk[j]] = 1.0; //~ hessian-rows
             });
-            let rows = rows.chunks_exact_mut(d).zip(out.chunks_exact_mut(n));
-            for (j, (row, out)) in chunk.iter().zip(rows) {
-                row.iter_mut().for_each(|h| *h = -*h);
-                self.subtract_prior_row(curvature, q, *j, row, &mut scratch);
+            for (row, out) in rows.chunks_exact(d).zip(out.chunks_exact_mut(n)) {
                 out.iter_mut().zip(coordinates).for_each(|(out, k)| *out = row[*k]);
             }
         }
-        symmetrise(&mut out, n);
         out
     }
 
-    /// Subtracts row `j` of the log prior's matrix of second derivatives from `row`.
-    fn subtract_prior_row(
+    /// The model's output layer, if all of its weights and no others are these `coordinates`, and all of its inputs are units of a
+    /// hidden layer, or the features of a model without one.
+    fn plain_output_layer(&self, coordinates: &[usize]) -> Option<OutputLayer> {
+        let layer = self.model.output_layer().ok()?;
+        if !layer.beside.is_empty() || layer.log_sd {
+            return None;
+        }
+        let (start, inputs) = match &layer.hidden {
+            Some(hidden) => (hidden.layout().dim(), hidden.n_outputs()),
+            None => (0, self.model.n_inputs()),
+        };
+        let all = start..start + self.model.n_outputs() * (inputs + usize::from(layer.bias));
+        (all.end == self.n_weights && coordinates.iter().copied().eq(all)).then_some(layer)
+    }
+
+    /// The log likelihood's matrix of second derivatives with respect to the weights of the output layer, in one pass over the rows.
+    ///
+    /// The outputs of row i are f = W h_i + b. With a_i = (h_i, 1) and R_i `[K x K]` the matrix of second derivatives of
+    /// the row's log likelihood with respect to f, or its expectation, the entry of weight j of output k and weight m of output l
+    /// is sum_i R_ikl a_ij a_im: f has no second derivatives with respect to these weights.
+    fn output_layer_curvature(
+        &self,
+        curvature: Curvature,
+        layer: &OutputLayer,
+        q: &[f64],
+        ws: &mut PosteriorWorkspace<M::Workspace>,
+        scratch: &mut SecondOrderScratch,
+    ) -> Vec<f64> {
+        let (w, phi) = self.split(q);
+        let outputs = self.model.n_outputs();
+        let SecondOrderScratch { mean, r_out, r_d_out, v, hv } = scratch;
+        let (no_direction, unused) = (&mut v[..self.n_phi], &mut hv[..self.n_phi]);
+        no_direction.fill(0.0);
+        let hidden = layer.hidden.as_ref();
+        let units = hidden.map_or(self.model.n_inputs(), Model::n_outputs);
+        let side = units + usize::from(layer.bias);
+        let mut hidden = hidden.map(|hidden| {
+            let mut of_hidden = hidden.workspace();
+            let w = &w[..hidden.layout().dim()];
+            hidden.begin(w, &mut of_hidden);
+            (hidden, w, of_hidden)
+        });
+        self.model.begin(w, &mut ws.model);
+        // Of the tile: a, and R a for some outputs l.
+        let mut basis = TileStorage::for_columns(side);
+        let mut products = TileStorage::for_columns(outputs * side);
+        // For each output k the entries with l = k, .., K - 1 `[(K - k) side x side]`.
+        let mut sums: Vec<_> =
+            (0..outputs).map(|k| vec![0.0; (outputs - k) * side * side]).collect();
+        let mut tiles = self.tiles();
+        while let Some((x, Observed { y, weights })) = tiles.next_tile() {
+            let (rows, stride) = (x.rows(), x.stride());
+            let mut f = TileMut::new(&mut ws.out[..stride * outputs], rows);
+            self.model.forward(w, x, f.reborrow(), &mut ws.model);
+            let mean = &mut mean[..stride * self.likelihood.n_means(outputs)];
+            self.likelihood.mean(phi, f.as_tile(), TileMut::new(mean, rows));
+            let mean = Tile::new(mean, rows);
+            let (h, ones) = basis[..stride * side].split_at_mut(stride * units);
+            match &mut hidden {
+                Some((hidden, w, ws)) => hidden.forward(w, x, TileMut::new(h, rows), ws),
+                None => h.copy_from_slice(x.values()),
+            }
+            ones.fill(1.0);
+            let basis = &basis[..stride * side];
+            for (k, sums) in sums.iter_mut().enumerate() {
+                let mut unit = TileMut::new(&mut r_out[..stride * outputs], rows);
+                unit.values().fill(0.0);
+                unit.column(k).fill(1.0);
+                let mut r = TileMut::new(&mut r_d_out[..stride * outputs], rows);
+                self.likelihood.log_lik_tangent(
+                    curvature,
+                    phi,
+                    f.as_tile(),
+                    mean,
+                    y,
+                    weights,
+                    unit.as_tile(),
+                    no_direction,
+                    r.reborrow(),
+                    unused,
+                );
+                let products = &mut products[..(outputs - k) * side * stride];
+                let of_outputs = products.chunks_exact_mut(side * stride);
+                for (r, products) in r.values()[k * stride..].chunks_exact(stride).zip(of_outputs) {
+                    for (to, a) in products.chunks_exact_mut(stride).zip(basis.chunks_exact(stride))
+                    {
+                        to.iter_mut().zip(a).zip(r).for_each(|((to, a), r)| *to = a * r);
+                    }
+                }
+                let factors =
+                    [Matrix::rows(products, stride), Matrix::rows(basis, stride).transposed()];
+                gemm([(outputs - k) * side, side, rows], 1.0, factors, sums, side, true);
+            }
+        }
+        // The weights of an output are not beside its bias.
+        let place =
+            |k: usize, j: usize| if j < units { k * units + j } else { outputs * units + k };
+        let n = outputs * side;
+        let mut out = vec![0.0; n * n];
+        for (k, sums) in sums.iter().enumerate() {
+            for (row, sums) in sums.chunks_exact(side).enumerate() {
+                let (l, j) = (k + row / side, row % side); //~ output-layer-place
+                for (m, sum) in sums.iter().enumerate() {
+                    let (one, other) = (place(k, m), place(l, j));
+                    out[one * n + other] = *sum;
+                    out[other * n + one] = *sum;
+                }
+            }
+        }
+        out
+    }
+
+    /// Row `j` of the log prior's matrix of second derivatives.
+    fn prior_row<'s>(
         &self,
         curvature: Curvature,
         q: &[f64],
         j: usize,
-        row: &mut [f64],
-        SecondOrderScratch { v, hv, .. }: &mut SecondOrderScratch,
-    ) {
+        SecondOrderScratch { v, hv, .. }: &'s mut SecondOrderScratch,
+    ) -> &'s [f64] {
         v.fill(0.0);
         v[j] = 1.0;
         hv.fill(0.0);
         for block in &self.priors {
             block.add_hessian_product(curvature, q, v, hv);
         }
-        row.iter_mut().zip(&*hv).for_each(|(h, prior)| *h -= prior);
+        hv
     }
 
     /// Overwrites `out` with H v, H minus the Hessian of beta ell + log p at q: exact, without a

@@ -5,7 +5,8 @@
 //! in which they are added, does not depend on the number of threads.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::slice;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -21,6 +22,7 @@ use crate::engine::{LentTiles, TILE_ROWS, Tile, TileMut, TileStorage};
 use crate::layout::Layout;
 use crate::likelihood::Likelihood;
 use crate::model::Model;
+use crate::ranks::{self, Ranks};
 use crate::rng::ChainRng;
 use crate::targets::{GradTarget, LogDensity, PowerGradTarget, PowerTarget, Target, TargetInfo};
 
@@ -38,8 +40,10 @@ pub struct PosteriorWorkspace<W> {
     pub(super) collapsed: Option<Collapsed>,
     /// For each share of the rows, if there are several; allocated at their first use.
     pub(super) shares: Vec<Share>,
+    /// The ranks that walk the shares, if there are others than this process.
+    pub(super) ranks: Option<Arc<dyn Ranks>>,
     /// For each thread that works on a share, when it does.
-    spare: Mutex<Vec<PosteriorWorkspace<W>>>,
+    pub(super) spare: Mutex<Vec<PosteriorWorkspace<W>>>,
 }
 
 /// The sums of one share of the rows.
@@ -47,6 +51,15 @@ pub struct PosteriorWorkspace<W> {
 pub(super) struct Share {
     pub(super) grad: Vec<f64>,
     pub(super) likelihood: f64,
+}
+
+/// What becomes of the sums of the shares where the shares are on several ranks.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Sums {
+    /// Rank 0 adds them up, and has the result.
+    Added,
+    /// All ranks go on with them.
+    NeededByAll,
 }
 
 /// The least work of a share in multiply-adds, at three for each weight and row: some 200 microseconds.
@@ -147,8 +160,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         if n == 1 {
             return self.add_log_lik_grad(factor, self.tiles(), q, grad, ws);
         }
-        self.for_each_share(n, ws, |share, ws, tiles| {
-            share.grad.resize(q.len(), 0.0);
+        self.for_each_share((n, q.len()), Sums::Added, ws, |share, ws, tiles| {
             share.grad.fill(0.0);
             let tiles = self.tiles_in(tiles);
             share.likelihood = self.add_log_lik_grad(factor, tiles, q, &mut share.grad, ws);
@@ -184,15 +196,18 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     }
 
     /// Calls `work` for each of `n` shares of the rows, with a workspace and the numbers of its tiles, on
-    /// whatever threads of the pool are idle.
+    /// whatever threads of the pool are idle, or on the ranks of the workspace. The gradient of a share has as
+    /// many `numbers`.
     pub(super) fn for_each_share(
         &self,
-        n: usize,
+        (n, numbers): (usize, usize),
+        sums: Sums,
         ws: &mut PosteriorWorkspace<M::Workspace>,
         work: impl Fn(&mut Share, &mut PosteriorWorkspace<M::Workspace>, Range<usize>) + Sync,
     ) {
         let tiles = self.x.n_tiles();
         ws.shares.resize_with(n, Share::default);
+        ws.shares.iter_mut().for_each(|share| share.grad.resize(numbers, 0.0));
         let (shares, spare) = (&mut ws.shares, &ws.spare);
         let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
         let around = cut::around();
@@ -203,6 +218,18 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             cut::within(around.clone(), || work(share, &mut own, tiles));
             spare().push(own);
         };
+        if let Some(ranks) = &ws.ranks {
+            // One thread: a thread that waits within an evaluation could take up another chain's, which waits for this one.
+            let own = ranks::parts_of(&**ranks, ranks.rank(), n);
+            let those = shares.iter_mut().enumerate().skip(own.start).take(own.len());
+            those.for_each(work);
+            let numbers = shares
+                .iter_mut()
+                .map(|Share { likelihood, grad }| [slice::from_mut(likelihood), &mut grad[..]]);
+            let mut parts: Vec<_> = numbers.collect();
+            ranks::collect(&**ranks, &mut parts, sums == Sums::NeededByAll);
+            return;
+        }
         // A thread with other chains pending, or outside a thread pool, evaluates all of its shares
         // itself.
         if rayon_core::current_thread_has_pending_tasks() == Some(false) {
@@ -218,7 +245,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         if n == 1 {
             return self.log_lik_of(q, self.tiles(), ws);
         }
-        self.for_each_share(n, ws, |share, ws, tiles| {
+        self.for_each_share((n, 0), Sums::Added, ws, |share, ws, tiles| {
             share.likelihood = self.log_lik_of(q, self.tiles_in(tiles), ws);
         });
         ws.shares.iter().map(|share| share.likelihood).sum()
@@ -280,6 +307,7 @@ impl<M: Model, L: Likelihood> Target for Posterior<M, L> {
             minibatch: None,
             collapsed: None,
             shares: Vec::new(),
+            ranks: None,
             spare: Mutex::default(),
         }
     }

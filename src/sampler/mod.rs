@@ -66,7 +66,7 @@ pub use metropolis::{
     Proposal, Proposed, Rwm, Smmala, SoftAbs, TruncatedMala, metropolis_test,
 };
 pub use scale::{Preconditioner, Scale};
-pub use tempering::{Ladder, PowerPosteriors, Swaps};
+pub use tempering::{Ladder, PowerPosteriors, Replicas, Swaps};
 
 pub use crate::draws::Keep;
 pub use crate::draws::checkpoint::Every;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use bnn_mcmc::approximate::{LaplaceApproximation, prior_by_evidence};
 use bnn_mcmc::draws::Approximation;
-use bnn_mcmc::model::Linearised;
+use bnn_mcmc::model::{Linearised, NonCentred, SecondOrderModel, Skip};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::{Curvature, FisherTarget, HessTarget};
 use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance, gradient_error, hessian_error};
@@ -285,19 +285,33 @@ fn the_last_layer_is_the_exact_conditional_distribution() {
     }
 }
 
-/// More weights than products that are computed at a time.
+/// In one pass over the rows, and with skip-layer connections by products, of which there are more than are computed at a time.
 #[test]
 fn the_last_layer_is_a_part_of_the_whole_matrix() {
+    let network = || Mlp::new(&[2, 30, 3], Activation::Tanh).unwrap();
+    last_layer_from(network(), 90);
+    last_layer_from(NonCentred::new(network()), 90);
+    last_layer_from(Skip::new(network()).unwrap(), 90);
+    last_layer_from(network().output_activation(Activation::Tanh), 90);
+    last_layer_from(Linear::new(2, 3).unwrap(), 0);
+    last_layer_from(Linear::new(2, 3).unwrap().without_bias(), 0);
+}
+
+/// The weights of the last layer are the coordinates from `first` on.
+fn last_layer_from<M: SecondOrderModel>(model: M, first: usize) {
     let (golden, _, _) = golden_network();
     let data = Dataset::classification(
         Array2::from_shape_fn((9, 2), |(i, j)| ((3 * i + 5 * j) as f64).sin()),
         (0..9).map(|i| i % 3).collect(),
         ["a", "b", "c"],
     );
-    let network = Mlp::new(&[2, 30, 3], Activation::Tanh).unwrap();
+    let data = data
+        .unwrap()
+        .with_weights((0..9).map(|i| 0.5 + 0.25 * i as f64).collect::<Vec<_>>())
+        .unwrap();
     let priors = Priors::all(StudentT::new(4.0, 0.0, 0.5).unwrap());
-    let posterior = Posterior::new(network, *golden.likelihood(), &data.unwrap(), priors).unwrap();
-    let (d, first) = (posterior.dim(), 90);
+    let posterior = Posterior::new(model, *golden.likelihood(), &data, priors).unwrap();
+    let d = posterior.dim();
     let q: Vec<f64> = random(d, 6).iter().map(|q| 0.1 * q).collect();
     for curvature in BOTH {
         let mut h = vec![0.0; d * d];

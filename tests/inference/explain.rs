@@ -563,8 +563,12 @@ fn coverage(known: &Known, sets: u64, rows: usize) -> [[f64; 2]; 2] {
                 explainer.accumulated_local_effect(name).unwrap(),
             ];
             let at = &effects[0].points.values;
+            // Of the rows that the dependence is averaged over.
+            let averaged = rows.min(300);
+            let averaged: Vec<usize> = (0..averaged).map(|i| i * rows / averaged).collect();
+            let averaged = data.x().select(Axis(0), &averaged);
             let truths =
-                [known.dependence(data.x(), column, at), known.accumulated(data.x(), column, at)];
+                [known.dependence(&averaged, column, at), known.accumulated(data.x(), column, at)];
             for (k, (effect, truth)) in effects.iter().zip(truths).enumerate() {
                 let interval = effect.interval(0.9).unwrap();
                 for (p, truth) in truth.iter().enumerate() {

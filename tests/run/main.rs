@@ -40,6 +40,7 @@ mod job_arrays;
 mod on_file;
 mod optimise;
 mod portable;
+mod ranks;
 mod recorders;
 mod recorders_files;
 mod recorders_killed;

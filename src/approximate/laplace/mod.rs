@@ -47,7 +47,7 @@ use crate::{Error, memory};
 /// | --- | --- | --- | --- | --- |
 /// | [`full`](Self::full) | all entries | about d gradients, d^3 / 3 | d^2 | d^2 |
 /// | [`diagonal`](Self::diagonal) | the diagonal, which is not the diagonal of the covariance | about d gradients | d, and d^2 for a while | d |
-/// | [`last_layer`](Self::last_layer) | the part of the last layer, the others fixed at q0 | about n gradients, n^3 / 3 | n^2 | n^2 |
+/// | [`last_layer`](Self::last_layer) | the part of the last layer, the others fixed at q0 | one pass over the rows, n^3 / 3 | n^2 | n^2 |
 /// | [`kronecker`](Self::kronecker) | G (x) A + P for each layer | 2 K backward passes, H^3 + D^3 | H^2 + D^2 | H D (H + D) |
 ///
 /// Measured on the bundled digits (1,078 training rows, standardised; MLP 64-30-10 tanh, N(0,
@@ -164,7 +164,9 @@ impl LaplaceApproximation {
     /// The blocks are those that the model's outputs lie along
     /// ([`Model::output_axes`](crate::model::Model::output_axes)). With Gaussian noise of a known
     /// variance and normal priors the conditional distribution of these weights is normal, and this
-    /// is it.
+    /// is it. For a network whose outputs have no activation, and for a linear model, the curvature takes
+    /// one pass over the rows; for other models, such as one with [`Skip`](crate::model::Skip), about a
+    /// gradient for each of the n weights.
     ///
     /// # Errors
     /// The errors of [`full`](Self::full), where the dimension counts the weights of the last layer

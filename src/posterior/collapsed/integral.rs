@@ -9,6 +9,7 @@ use crate::engine::{LentTiles, TileMut};
 use crate::likelihood::{Likelihood, NormalNoise};
 use crate::model::Model;
 use crate::portable::exp;
+use crate::posterior::walk::Sums;
 use crate::posterior::{Observed, Posterior, PosteriorWorkspace};
 use crate::prior::Family;
 
@@ -106,12 +107,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         }
         let Collapsed { gram, cross, by_row, is_force, .. } = scratch;
         let is_force = *is_force;
-        self.for_each_share(n, ws, |share, ws, tiles| {
+        let numbers = gram.len() + cross.len();
+        self.for_each_share((n, numbers), Sums::NeededByAll, ws, |share, ws, tiles| {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
             if let (Some(own), Some(by_row)) = (&mut own.by_row, &*by_row) {
                 own.weights.clone_from(&by_row.weights); //~ mixture-shares
             }
-            share.grad.resize(own.gram.len() + own.cross.len(), 0.0);
             let (gram, cross) = share.grad.split_at_mut(own.gram.len());
             own.is_force = is_force;
             let (first, tiles) = (tiles.start, self.tiles_in(tiles));
@@ -191,7 +192,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let (mean, back) =
             (&scratch.mean, scratch.hidden.as_ref().map(|h| (&h.back, &h.back_bias)));
         let (by_row, is_force) = (&scratch.by_row, scratch.is_force);
-        self.for_each_share(n, ws, |share, ws, tiles| {
+        self.for_each_share((n, q.len()), Sums::NeededByAll, ws, |share, ws, tiles| {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
             own.is_force = is_force;
             own.mean.copy_from_slice(mean);
@@ -202,7 +203,6 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             if let (Some(own), Some(by_row)) = (&mut own.by_row, by_row) {
                 own.copy_covariance(by_row); //~ by-row-shares
             }
-            share.grad.resize(q.len(), 0.0);
             share.grad.fill(0.0);
             let grad = wants_grad.then_some(&mut share.grad[..]);
             share.likelihood = self.rows_at_the_mean(beta, q, tiles, false, grad, &mut own, ws);

@@ -1,9 +1,12 @@
 //! Power posteriors: a population of chains on a ladder of temperatures (parallel tempering).
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::remote::{self, Remote, Replicas};
 use super::round_trips::Travel;
 use super::rung::{Rung, RungState};
 use super::{Ladder, Swaps, ladder, swaps};
@@ -12,6 +15,7 @@ use crate::adapt::Windows;
 use crate::cut;
 use crate::draws::{LadderReport, Report};
 use crate::portable::ln;
+use crate::ranks::Ranks;
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::targets::{Point, PowerTarget, Tempered};
@@ -91,12 +95,68 @@ pub struct PowerPosteriors<A> {
     pub adapt_ladder: bool,
     /// The choice of rungs that exchange their states.
     pub swaps: Swaps,
+    /// Where the rungs take their steps: see [`on_ranks`](Self::on_ranks).
+    #[serde(skip)]
+    pub replicas: Replicas,
 }
 
 impl<A> PowerPosteriors<A> {
     /// `inner` on the default ladder, adapted in warm-up, with exchanges between neighbours.
     pub fn new(inner: A) -> Self {
-        Self { inner, ladder: Ladder::default(), adapt_ladder: true, swaps: Swaps::default() }
+        Self {
+            inner,
+            ladder: Ladder::default(),
+            adapt_ladder: true,
+            swaps: Swaps::default(),
+            replicas: Replicas::default(),
+        }
+    }
+
+    /// Runs `work` on rank 0 with this algorithm, whose rungs are on all `ranks`, and returns its result there; on the other ranks it
+    /// moves rungs on `target` until `work` has ended, and returns `None`. All ranks have the same algorithm and the same
+    /// target, on which `work` runs.
+    ///
+    /// Draws, statistics and evidence have the same bits for any number of ranks, and in one process, and so have checkpoints. The
+    /// rung beta = 1 is on rank 0, the next one on rank 1, and so on. Each step sends a rung's point, with its gradient, there and back.
+    /// A rank that cannot go on ends all of them; the run then goes on from its checkpoint, with any number of ranks.
+    ///
+    /// ```
+    /// use bnn_mcmc::prelude::*;
+    /// use bnn_mcmc::ranks;
+    /// use bnn_mcmc::sampler::{Ladder, PowerPosteriors};
+    /// let data = Dataset::regression(ndarray::array![[0.0], [1.0]], ndarray::array![1.0, 2.0])?;
+    /// let priors = Priors::all(Normal::new(0.0, 1.0)?);
+    /// let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.5)?, &data, priors)?;
+    /// let ladder = Ladder::Power { rungs: 6, exponent: 5.0 };
+    /// let algorithm = PowerPosteriors { ladder, ..PowerPosteriors::new(Mala::default()) };
+    /// let sampler = |algorithm| Sampler::new(&posterior, algorithm).chains(2).warmup(100).draws(100);
+    /// let alone = sampler(algorithm.clone()).run()?;
+    ///
+    /// // Three ranks, which are threads here. With MPI this is the whole program.
+    /// let mut draws = ranks::local(3, |ranks| {
+    ///     algorithm.on_ranks(&ranks, &posterior, |algorithm| sampler(algorithm).run())
+    /// });
+    /// assert_eq!(draws.remove(0).unwrap()?.values(), alone.values());
+    /// assert!(draws.iter().all(Option::is_none));
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn on_ranks<'t, T, R>(
+        &self,
+        ranks: &Arc<dyn Ranks>,
+        target: &'t T,
+        work: impl FnOnce(Self) -> R,
+    ) -> Option<R>
+    where
+        T: PowerTarget,
+        A: Algorithm<Tempered<&'t T>> + Clone,
+    {
+        if ranks.rank() == 0 {
+            let replicas = Replicas::on(ranks);
+            let _ended = replicas.ended();
+            return Some(work(Self { replicas: replicas.clone(), ..self.clone() }));
+        }
+        remote::serve(&**ranks, &self.inner, target);
+        None
     }
 }
 
@@ -123,6 +183,8 @@ where
     n_inner_stats: usize,
     travel: Travel,
     warmup: Option<LadderWarmup>,
+    /// The other ranks that have rungs, if there are any.
+    remote: Option<Remote>,
 }
 
 /// The rejection rates of the ladder's neighbours in the present window of the warm-up.
@@ -174,6 +236,7 @@ where
             n_inner_stats: cold.map_or(0, |kernel| kernel.stat_names().len()),
             travel: Travel::new(betas.len()),
             warmup: Some(warmup),
+            remote: self.replicas.remote(),
             rungs,
         })
     }
@@ -257,10 +320,32 @@ where
         let rejections: Vec<f64> = neighbours.iter().map(rate).collect();
         let equal = ladder::equalised(&betas, &rejections);
         neighbours.fill((0.0, 0));
-        for (rung, beta) in self.rungs.iter_mut().zip(equal) {
+        let n = self.rungs.len();
+        for (k, (rung, beta)) in self.rungs.iter_mut().zip(equal).enumerate() {
             // No algorithm of this crate refuses a beta because of its value, or of the memory left. Where
             // a user's does, the rung keeps its own.
             let _ = rung.retemper(&self.inner, beta);
+            if let Some(remote) = self.remote.as_ref().filter(|_| rung.is_taken) {
+                remote.retemper(k, n, beta);
+            }
+        }
+    }
+}
+
+impl<T, A> PowerPosteriorsKernel<T, A>
+where
+    T: PowerTarget + Copy + Send,
+    A: Algorithm<Tempered<T>> + Send,
+{
+    /// The state of rung `k`, from the rank that has it.
+    fn state_of(
+        &self,
+        k: usize,
+        rung: &Rung<T, A::Kernel>,
+    ) -> RungState<<A::Kernel as Kernel<Tempered<T>>>::State> {
+        match self.remote.as_ref().filter(|_| rung.is_taken) {
+            Some(remote) => remote.state(k, self.rungs.len()),
+            None => rung.state(),
         }
     }
 }
@@ -280,7 +365,7 @@ where
 
     fn state(&self) -> Self::State {
         PowerPosteriorsState {
-            rungs: self.rungs.iter().map(Rung::state).collect(),
+            rungs: self.rungs.iter().enumerate().map(|(k, rung)| self.state_of(k, rung)).collect(),
             travel: self.travel.clone(),
             warmup: self.warmup.clone(),
         }
@@ -314,7 +399,13 @@ where
         let round = self.travel.rounds;
         self.exchange(round, rng);
         let around = cut::around();
-        self.rungs.par_iter_mut().for_each(|rung| cut::within(around.clone(), || rung.step()));
+        let step = |rung: &mut Rung<T, A::Kernel>| cut::within(around.clone(), || rung.step());
+        match &self.remote {
+            None => self.rungs.par_iter_mut().for_each(step),
+            Some(remote) => {
+                remote.step(&mut self.rungs, |here| here.into_par_iter().for_each(step));
+            }
+        }
         std::mem::swap(current, &mut self.rungs[cold].point);
 
         let gradient_evals =
@@ -331,6 +422,10 @@ where
     fn adapt(&mut self, _step: &Step, current: &Point, warmup: WarmupProgress) {
         let cold = self.rungs.len() - 1;
         for (k, rung) in self.rungs.iter_mut().enumerate() {
+            if let Some(remote) = self.remote.as_ref().filter(|_| rung.is_taken) {
+                remote.adapt(k, cold + 1, warmup);
+                continue;
+            }
             let point = if k == cold { current } else { &rung.point };
             if let (Some(kernel), Some(step)) = (&mut rung.kernel, &rung.last) {
                 kernel.adapt(step, point, warmup);
@@ -350,7 +445,13 @@ where
     fn freeze(&mut self) {
         self.warmup = None;
         self.travel = Travel::new(self.rungs.len());
-        self.rungs.iter_mut().for_each(Rung::freeze);
+        let n = self.rungs.len();
+        for (k, rung) in self.rungs.iter_mut().enumerate() {
+            rung.freeze();
+            if let Some(remote) = self.remote.as_ref().filter(|_| rung.is_taken) {
+                remote.freeze(k, n);
+            }
+        }
     }
 
     fn diverged_at(&self, q: &mut [f64]) {

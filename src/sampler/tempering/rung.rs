@@ -22,6 +22,8 @@ pub(super) struct Rung<T: Target, K> {
     pub last: Option<Step>,
     /// Whether it stands at a point of its own.
     pub started: bool,
+    /// Whether another rank has it as it is here.
+    pub is_taken: bool,
     /// The sum of its acceptance probabilities since the start or the end of warm-up, and how many
     /// there are.
     pub accept_probs: (f64, u64),
@@ -47,24 +49,44 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
     /// The number of draws from the prior that a rung tries for a start of finite log density.
     const TRIES: usize = 100;
 
-    pub fn new<A>(algorithm: &A, target: Tempered<T>, mut rng: ChainRng) -> Result<Self, Error>
+    /// A rung that stands nowhere yet.
+    fn unplaced<A>(algorithm: &A, target: Tempered<T>, rng: &ChainRng) -> Result<Self, Error>
     where
         A: Algorithm<Tempered<T>, Kernel = K>,
     {
         let (dim, beta) = (target.dim(), target.beta());
-        let kernel = if beta > 0.0 { Some(algorithm.kernel(&target, &rng)?) } else { None };
-        let mut rung = Self {
+        let kernel = if beta > 0.0 { Some(algorithm.kernel(&target, rng)?) } else { None };
+        Ok(Self {
             kernel,
             point: Point::new(dim),
             proposal: Point::new(dim),
             ws: target.workspace(),
             last: None,
             started: false,
+            is_taken: false,
             accept_probs: (0.0, 0),
             divergences: 0,
             target,
             rng: rng.child(0),
-        };
+        })
+    }
+
+    /// The rung that has this state.
+    pub fn of_state<A>(algorithm: &A, base: T, state: RungState<K::State>) -> Result<Self, Error>
+    where
+        A: Algorithm<Tempered<T>, Kernel = K>,
+    {
+        let mut rung = Self::unplaced(algorithm, Tempered::new(base, state.beta)?, &state.rng)?;
+        rung.restore(algorithm, state);
+        Ok(rung)
+    }
+
+    pub fn new<A>(algorithm: &A, target: Tempered<T>, mut rng: ChainRng) -> Result<Self, Error>
+    where
+        A: Algorithm<Tempered<T>, Kernel = K>,
+    {
+        let (dim, beta) = (target.dim(), target.beta());
+        let mut rung = Self::unplaced(algorithm, target, &rng)?;
         if beta == 1.0 {
             return Ok(rung); // starts where the chain does
         }
@@ -187,6 +209,7 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
     ) {
         self.retemper(algorithm, state.beta)
             .expect("the inner algorithm has made a kernel for this rung of the checkpoint before");
+        self.is_taken = false;
         self.point = state.point;
         self.rng = state.rng;
         self.last = state.last;
