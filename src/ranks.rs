@@ -94,14 +94,25 @@ pub(crate) fn collect<const N: usize>(
 }
 
 fn bytes_of<const N: usize>(parts: &[[&mut [f64]; N]]) -> Vec<u8> {
-    let numbers = parts.iter().flatten().flat_map(|numbers| numbers.iter());
-    numbers.flat_map(|number| number.to_le_bytes()).collect()
+    let numbers = || parts.iter().flatten();
+    let mut bytes = vec![0; 8 * numbers().map(|numbers| numbers.len()).sum::<usize>()];
+    let mut rest = &mut bytes[..];
+    for numbers in numbers() {
+        let (to, behind) = rest.split_at_mut(8 * numbers.len());
+        let each = to.as_chunks_mut::<8>().0.iter_mut().zip(&**numbers);
+        each.for_each(|(to, number)| *to = number.to_le_bytes());
+        rest = behind;
+    }
+    bytes
 }
 
-fn read<const N: usize>(bytes: &[u8], parts: &mut [[&mut [f64]; N]]) {
-    let (numbers, _) = bytes.as_chunks::<8>();
-    let to = parts.iter_mut().flatten().flat_map(|numbers| numbers.iter_mut());
-    to.zip(numbers).for_each(|(to, bytes)| *to = f64::from_le_bytes(*bytes));
+fn read<const N: usize>(mut bytes: &[u8], parts: &mut [[&mut [f64]; N]]) {
+    for numbers in parts.iter_mut().flatten() {
+        let (from, behind) = bytes.split_at(8 * numbers.len());
+        let each = numbers.iter_mut().zip(from.as_chunks::<8>().0);
+        each.for_each(|(number, from)| *number = f64::from_le_bytes(*from));
+        bytes = behind;
+    }
 }
 
 /// Runs `work` on so many ranks, each a thread of this process, and returns what they return.

@@ -33,9 +33,11 @@ same() { cmp "$1" "$2" || fail "$3"; }
 left() { pgrep -f "^$examples/" || true; }
 
 run_rungs=("$examples/rungs" --chains 2 --warmup 60 --draws 40)
+run_long=("$examples/rungs" --chains 2 --warmup 1000 --draws 1000)
 run_rows=("$examples/rows" --chains 2 --warmup 5 --draws 10 --rows 40000 --file rows)
 run_chains=("$examples/chains" --chains 4 --warmup 100 --draws 100)
 "${run_rungs[@]}" --out rungs.csv >/dev/null || fail "rungs in one process"
+"${run_long[@]}" --out long.csv >/dev/null || fail "rungs in one process"
 "${run_rows[@]}" --out rows.csv >/dev/null || fail "rows in one process"
 "${run_chains[@]}" --folder alone --out chains.csv >/dev/null || fail "chains in one process"
 for n in 1 2 3 4; do
@@ -47,9 +49,15 @@ for n in 1 2 3 4; do
   same out.csv chains.csv "chains on $n ranks"
   say "$n ranks: the same bytes"
 done
+for n in 2 3 4; do
+  ranks "$n" "${run_rows[@]}" --teams 2 --out out.csv || fail "two teams of $n ranks"
+  same out.csv rows.csv "two teams of $n ranks"
+  rm -r rows.team-*
+done
+say "two teams with a chain each: the same bytes"
 
 # A rank is killed at a random moment, again and again; the run goes on with other ranks each time.
-for what in rungs rows; do
+for what in long rows; do
   declare -n run=run_$what
   kills=0
   for ((i = 0; i < 10; i++)); do
@@ -74,14 +82,14 @@ for what in rungs rows; do
 done
 
 # Asked to end, all ranks end, and a run of one process goes on.
-timeout 300 mpirun -n 4 "${run_rungs[@]}" --checkpoint ended.checkpoint >log 2>&1 &
+timeout 300 mpirun -n 4 "${run_long[@]}" --checkpoint ended.checkpoint >log 2>&1 &
 job=$!
 sleep 1
 pkill -USR1 -f "^mpirun -n 4 $examples/rungs" || true
 wait "$job" || fail "a run that was asked to end"
 [ -z "$(left)" ] || fail "ranks are left after SIGUSR1"
-"${run_rungs[@]}" --checkpoint ended.checkpoint --out out.csv >/dev/null
-same out.csv rungs.csv "a run that was asked to end, in one process"
+"${run_long[@]}" --checkpoint ended.checkpoint --out out.csv >/dev/null
+same out.csv long.csv "a run that was asked to end, in one process"
 say "ended by SIGUSR1, it goes on in one process"
 
 # A rank that cannot read its rows says so, and all end.

@@ -14,7 +14,8 @@ use std::time::Instant;
 use bnn_mcmc::data::simulate::Regression;
 use bnn_mcmc::data::{RowFile, Stored};
 use bnn_mcmc::prelude::*;
-use bnn_mcmc_mpi::World;
+use bnn_mcmc::targets::GradTarget;
+use bnn_mcmc_mpi::{World, part_of};
 use clap::Parser;
 
 #[derive(Parser)]
@@ -31,9 +32,15 @@ struct Args {
     /// The file of the rows, which all ranks can read.
     #[arg(long)]
     file: PathBuf,
+    /// Teams of ranks, each with some of the chains.
+    #[arg(long, default_value_t = 1)]
+    teams: usize,
     /// Only the time of a gradient, of so many.
     #[arg(long)]
     gradients: Option<usize>,
+    /// Threads in the place of ranks, for the time of a gradient.
+    #[arg(long)]
+    threads: Option<usize>,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -54,31 +61,55 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Priors::by_fan_in(&network).with("log_noise_variance", LogInverseGamma::new(2.0, 0.5)?);
     let posterior = Posterior::on_file(network, Gaussian::sampled(), &rows, priors)?;
     let hmc = Hmc { step_size: 1e-3, path_length: 0.02, ..Hmc::default() };
-    let done = posterior.on_ranks(world.ranks(), |target| {
+    let (team, ranks) = world.teams(args.teams)?;
+    let own = part_of(args.run.chains, team, args.teams);
+    let part = |team: usize| args.file.with_extension(format!("team-{team}"));
+    let done = posterior.on_ranks(&ranks, |target| {
         let Some(n) = args.gradients else {
-            return args.run.sample(Sampler::new(target, hmc), &stop).map(Some);
+            let sampler = Sampler::new(target, hmc);
+            if args.teams == 1 {
+                return args.run.sample(sampler, &stop).map(Some);
+            }
+            args.run.sample(sampler.only_chains(own), &stop)?.to_zarr(part(team))?;
+            return Ok(None);
         };
-        let (mut q, mut grad) = (vec![0.01; target.dim()], vec![0.0; target.dim()]);
-        let mut ws = target.workspace();
-        let mut seconds: Vec<f64> = (0..n)
-            .map(|i| {
-                q[0] = i as f64;
-                let begun = Instant::now();
-                let _ = target.log_density_grad(&q, &mut grad, &mut ws);
-                begun.elapsed().as_secs_f64()
-            })
-            .collect();
-        seconds.sort_by(f64::total_cmp);
-        println!(
-            "{} ranks: {:.2} ms a gradient (median of {n})",
-            world.size(),
-            1e3 * seconds[n / 2]
-        );
+        match args.threads {
+            None => timed(target, n, &format!("{} ranks", world.size())),
+            Some(threads) => {
+                let pool =
+                    rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+                pool.install(|| timed(&posterior, n, &format!("{threads} threads")));
+            }
+        }
         Ok(None)
     });
+    let mut draws = done.transpose()?.flatten();
+    if args.teams > 1 && args.gradients.is_none() {
+        world.wait_for_all();
+        if world.rank() == 0 {
+            let parts: Result<Vec<Draws>, _> =
+                (0..args.teams).map(|team| Draws::from_zarr(part(team))).collect();
+            draws = Some(Draws::merge(parts?)?);
+        }
+    }
     // On rank 0.
-    if let Some(draws) = done.transpose()?.flatten() {
+    if let Some(draws) = draws {
         args.run.report(&draws, world.size())?;
     }
     Ok(())
+}
+
+/// Prints the time of `n` gradients.
+fn timed<T: GradTarget>(target: &T, n: usize, what: &str) {
+    let (mut q, mut grad) = (vec![0.01; target.dim()], vec![0.0; target.dim()]);
+    let mut ws = target.workspace();
+    let gradient = |i: usize| {
+        q[0] = i as f64;
+        let begun = Instant::now();
+        let _ = target.log_density_grad(&q, &mut grad, &mut ws);
+        begun.elapsed().as_secs_f64()
+    };
+    let mut seconds: Vec<f64> = (0..n).map(gradient).collect();
+    seconds.sort_by(f64::total_cmp);
+    println!("{what}: {:.2} ms a gradient (median of {n})", 1e3 * seconds[n / 2]);
 }

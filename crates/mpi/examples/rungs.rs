@@ -19,6 +19,9 @@ struct Args {
     run: shared::Run,
     #[arg(long, default_value_t = 32)]
     rungs: usize,
+    /// Copies of the rows, for a density that costs more.
+    #[arg(long, default_value_t = 1)]
+    copies: usize,
     /// Hidden units.
     #[arg(long, default_value_t = 8)]
     hidden: usize,
@@ -29,12 +32,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (world, stop) = (World::new()?, shared::listen()?);
     let (train, _) = bundled::iris().stratified_split(0.3, 1)?;
     let train = Standardise::new().fit_features(&train)?.scale_features(&train)?;
+    let copied: Vec<usize> = (0..args.copies).flat_map(|_| 0..train.rows()).collect();
+    let train = train.select(&copied)?;
     let network = Mlp::new(&[4, args.hidden, 3], Activation::Tanh)?;
     let priors = Priors::all(Normal::new(0.0, 1.0)?);
     let posterior = Posterior::new(network, Categorical, &train, priors)?;
     let ladder = Ladder::Power { rungs: args.rungs, exponent: 5.0 };
     let algorithm = PowerPosteriors { ladder, ..PowerPosteriors::new(Mala::default()) };
-    let draws = algorithm.on_ranks(world.ranks(), &posterior, |algorithm| {
+    let draws = algorithm.on_ranks(&world.ranks(), &posterior, |algorithm| {
         args.run.sample(Sampler::new(&posterior, algorithm), &stop)
     });
     // On rank 0.

@@ -9,7 +9,7 @@
 //! # let priors = Priors::all(Normal::new(0.0, 1.0)?);
 //! # let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.5)?, &data, priors)?;
 //! // A gradient of many rows, of which each rank has some: rank 0 samples.
-//! let draws = posterior.on_ranks(world.ranks(), |target| Sampler::new(target, Nuts::default()).run());
+//! let draws = posterior.on_ranks(&world.ranks(), |target| Sampler::new(target, Nuts::default()).run());
 //! if let Some(draws) = draws {
 //!     println!("{}", draws?.verdict()?);
 //! }
@@ -49,7 +49,7 @@ use mpi::traits::{Communicator, Destination, Source};
 
 /// All ranks that were started together. The end of the program waits for all of them.
 pub struct World {
-    ranks: Arc<dyn Ranks>,
+    ranks: Arc<Mpi>,
     /// Ends MPI when it is dropped.
     _universe: Universe,
 }
@@ -70,13 +70,36 @@ impl World {
         }
         let world = universe.world();
         let size = world.size() as usize;
-        let ranks = Arc::new(Mpi { rank: world.rank() as usize, size, arrived: Mutex::default() });
+        let arrived = Arc::default();
+        let ranks = Arc::new(Mpi { first: 0, rank: world.rank() as usize, size, arrived });
         Ok(Self { ranks, _universe: universe })
     }
 
     /// These ranks, as the functions of the library want them.
-    pub fn ranks(&self) -> &Arc<dyn Ranks> {
-        &self.ranks
+    pub fn ranks(&self) -> Arc<dyn Ranks> {
+        self.ranks.clone()
+    }
+
+    /// The ranks in so many teams of neighbours, each with ranks of its own from 0 on: the number of this rank's team, and its ranks. A
+    /// chain, or [some of them](part_of), for each team, and its rows on the ranks of the team: more cores than shares of the
+    /// rows.
+    ///
+    /// # Errors
+    /// No team, or more teams than ranks.
+    pub fn teams(&self, teams: usize) -> Result<(usize, Arc<dyn Ranks>), Error> {
+        let Mpi { rank, size, ref arrived, .. } = *self.ranks;
+        if !(1..=size).contains(&teams) {
+            return Err(Error::argument(
+                "teams",
+                teams,
+                format!("1 to {size}, the number of ranks"),
+            ));
+        }
+        let first = |team: usize| (team * size).div_ceil(teams);
+        let team = rank * teams / size;
+        let (first, end) = (first(team), first(team + 1));
+        let arrived = arrived.clone();
+        Ok((team, Arc::new(Mpi { first, rank: rank - first, size: end - first, arrived })))
     }
 
     /// The number of this rank, from 0.
@@ -93,7 +116,7 @@ impl World {
     /// where there are fewer chains than ranks. [`Draws::merge`](bnn_mcmc::draws::Draws::merge) makes the draws of the
     /// whole run of all parts.
     pub fn chains(&self, chains: usize) -> Range<usize> {
-        self.rank() * chains / self.size()..(self.rank() + 1) * chains / self.size()
+        part_of(chains, self.rank(), self.size())
     }
 
     /// Waits until all ranks are here.
@@ -108,24 +131,32 @@ impl World {
     }
 }
 
+/// The chains, of so many, that team or rank `number` of `of` has.
+pub fn part_of(chains: usize, number: usize, of: usize) -> Range<usize> {
+    number * chains / of..(number + 1) * chains / of
+}
+
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         self.ranks.fmt(f)
     }
 }
 
-/// A rank of MPI.
+/// A rank of MPI, in a team.
 struct Mpi {
+    /// The number of the team's rank 0 among all.
+    first: usize,
     rank: usize,
     size: usize,
-    /// Messages that have arrived, by sender and tag. Calls of MPI are made while this is locked, one at a time.
-    arrived: Mutex<HashMap<(usize, u32), VecDeque<Vec<u8>>>>,
+    /// Calls of MPI are made while this is locked, one at a time.
+    arrived: Arc<Mutex<Arrived>>,
 }
 
-type Arrived<'a> = MutexGuard<'a, HashMap<(usize, u32), VecDeque<Vec<u8>>>>;
+/// Messages that have arrived, by sender, numbered among all ranks, and tag.
+type Arrived = HashMap<(usize, u32), VecDeque<Vec<u8>>>;
 
 impl Mpi {
-    fn lock(&self) -> Arrived<'_> {
+    fn lock(&self) -> MutexGuard<'_, Arrived> {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -174,13 +205,15 @@ impl Ranks for Mpi {
         self.size
     }
 
-    /// Returns when MPI has the bytes, and takes what arrives meanwhile: two ranks that send to each other do not wait for each other.
+    /// Returns when the other rank has begun to receive the bytes, since MPI may leave them here until it is called again; takes what arrives
+    /// meanwhile, so that two ranks that send to each other do not wait for each other.
     fn send(&self, to: usize, tag: u32, bytes: &[u8]) {
         let world = SimpleCommunicator::world();
-        let process = world.process_at_rank(to as i32);
+        let process = world.process_at_rank((self.first + to) as i32);
         mpi::request::scope(|scope| {
             let locked = self.lock();
-            let mut request = Some(process.immediate_send_with_tag(scope, bytes, tag as i32));
+            let mut request =
+                Some(process.immediate_synchronous_send_with_tag(scope, bytes, tag as i32));
             drop(locked);
             self.poll(|_| match request.take()?.test() {
                 Ok(_) => Some(()),
@@ -193,7 +226,9 @@ impl Ranks for Mpi {
     }
 
     fn receive(&self, from: usize, tag: u32) -> Vec<u8> {
-        self.poll(|arrived| arrived.get_mut(&(from, tag)).and_then(VecDeque::pop_front))
+        self.poll(|arrived| {
+            arrived.get_mut(&(self.first + from, tag)).and_then(VecDeque::pop_front)
+        })
     }
 
     fn abort(&self, why: &str) -> ! {

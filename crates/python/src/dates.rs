@@ -26,6 +26,11 @@ impl Dates {
         serde_json::from_str(text).map(Self).map_err(|e| PyValueError::new_err(e.to_string()))
     }
 
+    /// For pickles.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((slf.get_type().getattr("read")?, (slf.get().text(),)))
+    }
+
     fn text(&self) -> String {
         serde_json::to_string(&self.0).unwrap_or_default()
     }

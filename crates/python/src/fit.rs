@@ -99,6 +99,13 @@ impl Fit {
         fit.map(Self).map_err(raised)
     }
 
+    /// Puts the parts in a folder together, which tasks have run.
+    #[staticmethod]
+    fn merge(py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<Self> {
+        let fit = on_threads(py, threads, || bnn_mcmc::fit::Fit::merge(&folder))?;
+        fit.map(|fit| Self(Fits::One(fit.into()))).map_err(raised)
+    }
+
     /// Writes the fit to a folder.
     fn save(&self, py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<()> {
         on_threads(py, threads, || self.0.save(&folder))?.map_err(raised)

@@ -33,6 +33,8 @@ pub struct Settings {
     seed: u64,
     pub impute: Option<usize>,
     folder: Option<PathBuf>,
+    /// The chains, from the first to the one behind the last, that are a task of their own.
+    only_chains: Option<(usize, usize)>,
     verbose: bool,
     /// The callable that is told of progress.
     pub progress: Option<Py<PyAny>>,
@@ -112,6 +114,9 @@ impl Settings {
         }
         if let Some(folder) = &self.folder {
             recipe = recipe.in_folder(folder);
+        }
+        if let Some((first, end)) = self.only_chains {
+            recipe = recipe.only_chains(first..end);
         }
         Ok(if self.verbose { recipe.progress() } else { recipe })
     }

@@ -236,7 +236,7 @@ where
             n_inner_stats: cold.map_or(0, |kernel| kernel.stat_names().len()),
             travel: Travel::new(betas.len()),
             warmup: Some(warmup),
-            remote: self.replicas.remote(),
+            remote: self.replicas.remote(betas.len()),
             rungs,
         })
     }
@@ -320,32 +320,13 @@ where
         let rejections: Vec<f64> = neighbours.iter().map(rate).collect();
         let equal = ladder::equalised(&betas, &rejections);
         neighbours.fill((0.0, 0));
-        let n = self.rungs.len();
-        for (k, (rung, beta)) in self.rungs.iter_mut().zip(equal).enumerate() {
+        if let Some(remote) = &self.remote {
+            remote.retemper(&equal);
+        }
+        for (rung, beta) in self.rungs.iter_mut().zip(equal) {
             // No algorithm of this crate refuses a beta because of its value, or of the memory left. Where
             // a user's does, the rung keeps its own.
             let _ = rung.retemper(&self.inner, beta);
-            if let Some(remote) = self.remote.as_ref().filter(|_| rung.is_taken) {
-                remote.retemper(k, n, beta);
-            }
-        }
-    }
-}
-
-impl<T, A> PowerPosteriorsKernel<T, A>
-where
-    T: PowerTarget + Copy + Send,
-    A: Algorithm<Tempered<T>> + Send,
-{
-    /// The state of rung `k`, from the rank that has it.
-    fn state_of(
-        &self,
-        k: usize,
-        rung: &Rung<T, A::Kernel>,
-    ) -> RungState<<A::Kernel as Kernel<Tempered<T>>>::State> {
-        match self.remote.as_ref().filter(|_| rung.is_taken) {
-            Some(remote) => remote.state(k, self.rungs.len()),
-            None => rung.state(),
         }
     }
 }
@@ -365,7 +346,10 @@ where
 
     fn state(&self) -> Self::State {
         PowerPosteriorsState {
-            rungs: self.rungs.iter().enumerate().map(|(k, rung)| self.state_of(k, rung)).collect(),
+            rungs: match &self.remote {
+                None => self.rungs.iter().map(Rung::state).collect(),
+                Some(remote) => remote.states(|k| self.rungs[k].state()),
+            },
             travel: self.travel.clone(),
             warmup: self.warmup.clone(),
         }
@@ -377,6 +361,7 @@ where
         }
         self.travel = state.travel;
         self.warmup = state.warmup;
+        self.remote.iter_mut().for_each(Remote::forget);
     }
 
     fn step(
@@ -400,7 +385,7 @@ where
         self.exchange(round, rng);
         let around = cut::around();
         let step = |rung: &mut Rung<T, A::Kernel>| cut::within(around.clone(), || rung.step());
-        match &self.remote {
+        match &mut self.remote {
             None => self.rungs.par_iter_mut().for_each(step),
             Some(remote) => {
                 remote.step(&mut self.rungs, |here| here.into_par_iter().for_each(step));
@@ -421,9 +406,11 @@ where
 
     fn adapt(&mut self, _step: &Step, current: &Point, warmup: WarmupProgress) {
         let cold = self.rungs.len() - 1;
+        if let Some(remote) = &self.remote {
+            remote.adapt(warmup);
+        }
         for (k, rung) in self.rungs.iter_mut().enumerate() {
-            if let Some(remote) = self.remote.as_ref().filter(|_| rung.is_taken) {
-                remote.adapt(k, cold + 1, warmup);
+            if self.remote.as_ref().is_some_and(|remote| remote.has(k)) {
                 continue;
             }
             let point = if k == cold { current } else { &rung.point };
@@ -445,13 +432,10 @@ where
     fn freeze(&mut self) {
         self.warmup = None;
         self.travel = Travel::new(self.rungs.len());
-        let n = self.rungs.len();
-        for (k, rung) in self.rungs.iter_mut().enumerate() {
-            rung.freeze();
-            if let Some(remote) = self.remote.as_ref().filter(|_| rung.is_taken) {
-                remote.freeze(k, n);
-            }
+        if let Some(remote) = &self.remote {
+            remote.freeze();
         }
+        self.rungs.iter_mut().for_each(Rung::freeze);
     }
 
     fn diverged_at(&self, q: &mut [f64]) {

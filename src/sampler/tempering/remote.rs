@@ -51,10 +51,10 @@ impl Replicas {
     }
 
     /// The ranks for the next ladder, if there are several.
-    pub(super) fn remote(&self) -> Option<Remote> {
+    pub(super) fn remote(&self, rungs: usize) -> Option<Remote> {
         let shared = self.0.as_ref().filter(|shared| shared.ranks.size() > 1)?;
         let ladder = shared.number.fetch_add(1, Ordering::Relaxed);
-        Some(Remote { ranks: shared.ranks.clone(), ladder })
+        Some(Remote { ranks: shared.ranks.clone(), ladder, rungs, is_taken: false })
     }
 
     /// Tells the other ranks, when it is dropped, that there are no orders any more.
@@ -69,23 +69,24 @@ pub(super) struct Ended<'r>(&'r Replicas);
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
         let Some(shared) = &self.0.0 else { return };
-        let order: (u64, usize, Order<()>) = (0, 0, Order::End);
+        let order: (u64, Order<()>) = (0, Order::End);
         (1..shared.ranks.size()).for_each(|to| shared.ranks.send(to, ORDERS, &written(&order)));
     }
 }
 
-/// What a rank does with a rung.
+/// What a rank does with its rungs of a ladder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "S: Serialize", deserialize = "S: DeserializeOwned"))]
 enum Order<S> {
-    /// Takes it, with its state.
-    Take(Box<RungState<S>>),
-    /// Moves it from here, and replies with [`Moved`].
-    Step(Point),
+    /// Takes them, with their numbers and states.
+    Take(Vec<(usize, RungState<S>)>),
+    /// Moves each from here, and replies with a [`Moved`] for each.
+    Step(Vec<Point>),
     Adapt(WarmupProgress),
-    Retemper(f64),
+    /// Moves them to these places, of all rungs of the ladder.
+    Retemper(Vec<f64>),
     Freeze,
-    /// Replies with its [`RungState`].
+    /// Replies with their states.
     Report,
     End,
 }
@@ -103,71 +104,104 @@ struct Moved {
 pub(super) struct Remote {
     ranks: Arc<dyn Ranks>,
     ladder: u64,
+    /// The number of rungs.
+    rungs: usize,
+    /// Whether the other ranks have their rungs as they are here.
+    is_taken: bool,
 }
 
 impl Remote {
-    /// The rank of rung `k` of `rungs`: the coldest one is here.
-    fn rank(&self, k: usize, rungs: usize) -> usize {
-        (rungs - 1 - k) % self.ranks.size()
+    /// The rank of rung `k`: the coldest one is here.
+    fn rank(&self, k: usize) -> usize {
+        (self.rungs - 1 - k) % self.ranks.size()
     }
 
-    fn send<S: Serialize>(&self, k: usize, rungs: usize, order: Order<S>) {
-        let bytes = written(&(self.ladder, k, order));
-        self.ranks.send(self.rank(k, rungs), ORDERS, &bytes);
+    /// Whether rung `k` has its kernel on another rank.
+    pub fn has(&self, k: usize) -> bool {
+        self.is_taken && self.rank(k) != 0
     }
 
-    fn reply<R: DeserializeOwned>(&self, k: usize, rungs: usize) -> R {
-        let from = self.rank(k, rungs);
-        let bytes = self.ranks.receive(from, tag(self.ladder, k));
+    /// The other ranks, with the numbers of their rungs.
+    fn others(&self) -> impl Iterator<Item = (usize, impl Iterator<Item = usize>)> {
+        let own = move |rank| (0..self.rungs).filter(move |k| self.rank(*k) == rank);
+        // A short ladder has no rungs for some ranks.
+        (1..self.ranks.size().min(self.rungs)).map(move |rank| (rank, own(rank)))
+    }
+
+    fn send<S: Serialize>(&self, to: usize, order: &Order<S>) {
+        self.ranks.send(to, ORDERS, &written(&(self.ladder, order)));
+    }
+
+    fn send_to_all(&self, order: &Order<()>) {
+        if self.is_taken {
+            self.others().for_each(|(rank, _)| self.send(rank, order));
+        }
+    }
+
+    fn reply<R: DeserializeOwned>(&self, from: usize) -> Vec<R> {
+        let bytes = self.ranks.receive(from, tag(self.ladder));
         cbor::read(&mut &bytes[..]).unwrap_or_else(|e| self.ranks.abort(&e))
     }
 
-    /// One step of each rung.
-    pub fn step<T, K>(&self, rungs: &mut [Rung<T, K>], here: impl FnOnce(Vec<&mut Rung<T, K>>))
+    /// One step of each rung; `here` makes those of this rank.
+    pub fn step<T, K>(&mut self, rungs: &mut [Rung<T, K>], here: impl FnOnce(Vec<&mut Rung<T, K>>))
     where
         T: PowerTarget + Copy + Send,
         K: Kernel<Tempered<T>>,
     {
-        let n = rungs.len();
-        let mut own = Vec::new();
-        let mut others = Vec::new();
-        for (k, rung) in rungs.iter_mut().enumerate() {
-            if self.rank(k, n) == 0 {
-                own.push(rung);
-                continue;
+        for (rank, own) in self.others() {
+            let own: Vec<usize> = own.collect();
+            if !self.is_taken {
+                let states = own.iter().map(|k| (*k, rungs[*k].state())).collect();
+                self.send(rank, &Order::Take(states));
             }
-            if !rung.is_taken {
-                self.send(k, n, Order::Take(Box::new(rung.state())));
-                rung.is_taken = true;
-            }
-            self.send(k, n, Order::<()>::Step(rung.point.clone()));
-            others.push((k, rung));
+            let points = own.iter().map(|k| rungs[*k].point.clone()).collect();
+            self.send(rank, &Order::<()>::Step(points));
         }
+        self.is_taken = true;
+        let own = rungs.iter_mut().enumerate().filter(|(k, _)| self.rank(*k) == 0);
+        let own = own.map(|(_, rung)| rung).collect();
         // Replies are waited for in any case: a rank that is about to send one does nothing else.
         let here = catch_unwind(AssertUnwindSafe(|| here(own)));
-        for (k, rung) in others {
-            let Moved { point, last, accept_probs, divergences } = self.reply(k, n);
-            (rung.point, rung.last) = (point, last);
-            (rung.accept_probs, rung.divergences) = (accept_probs, divergences); //~ remote-counts
+        for (rank, own) in self.others() {
+            for (k, moved) in own.zip(self.reply(rank)) {
+                let Moved { point, last, accept_probs, divergences } = moved;
+                let rung = &mut rungs[k];
+                (rung.point, rung.last) = (point, last);
+                (rung.accept_probs, rung.divergences) = (accept_probs, divergences); //~ remote-counts
+            }
         }
         here.unwrap_or_else(|payload| resume_unwind(payload));
     }
 
-    pub fn adapt(&self, k: usize, rungs: usize, warmup: WarmupProgress) {
-        self.send(k, rungs, Order::<()>::Adapt(warmup));
+    pub fn adapt(&self, warmup: WarmupProgress) {
+        self.send_to_all(&Order::Adapt(warmup));
     }
 
-    pub fn retemper(&self, k: usize, rungs: usize, beta: f64) {
-        self.send(k, rungs, Order::<()>::Retemper(beta));
+    pub fn retemper(&self, betas: &[f64]) {
+        self.send_to_all(&Order::Retemper(betas.to_vec()));
     }
 
-    pub fn freeze(&self, k: usize, rungs: usize) {
-        self.send(k, rungs, Order::<()>::Freeze);
+    pub fn freeze(&self) {
+        self.send_to_all(&Order::Freeze);
     }
 
-    pub fn state<S: DeserializeOwned>(&self, k: usize, rungs: usize) -> RungState<S> {
-        self.send(k, rungs, Order::<()>::Report);
-        self.reply(k, rungs)
+    /// The states of all rungs, of which those of this rank are given by `here`.
+    pub fn states<S: DeserializeOwned>(
+        &self,
+        here: impl Fn(usize) -> RungState<S>,
+    ) -> Vec<RungState<S>> {
+        self.send_to_all(&Order::Report);
+        let mut elsewhere = BTreeMap::new();
+        for (rank, own) in self.others().filter(|_| self.is_taken) {
+            elsewhere.extend(own.zip(self.reply(rank)));
+        }
+        (0..self.rungs).map(|k| elsewhere.remove(&k).unwrap_or_else(|| here(k))).collect()
+    }
+
+    /// The rungs here have other states, which the other ranks do not know.
+    pub fn forget(&mut self) {
+        self.is_taken = false;
     }
 }
 
@@ -189,39 +223,53 @@ where
     T: PowerTarget + Copy + Send,
     A: Algorithm<Tempered<T>>,
 {
-    let mut rungs: BTreeMap<(u64, usize), Rung<T, A::Kernel>> = BTreeMap::new();
+    // Of each ladder the rungs that are here, with their numbers.
+    let mut ladders: BTreeMap<u64, Vec<(usize, Rung<T, A::Kernel>)>> = BTreeMap::new();
     loop {
         let bytes = ranks.receive(0, ORDERS);
-        let read: Result<(u64, usize, Order<_>), _> = cbor::read(&mut &bytes[..]);
-        let (ladder, k, order) = read.unwrap_or_else(|e| ranks.abort(&e));
-        let reply = |bytes: &[u8]| ranks.send(0, tag(ladder, k), bytes);
-        let known = rungs.get_mut(&(ladder, k));
-        match (order, known) {
-            (Order::End, _) => return Ok(()),
-            (Order::Take(state), _) => {
-                rungs.insert((ladder, k), Rung::of_state(algorithm, target, *state)?);
+        let read: Result<(u64, Order<_>), _> = cbor::read(&mut &bytes[..]);
+        let (ladder, order) = read.unwrap_or_else(|e| ranks.abort(&e));
+        let reply = |bytes: &[u8]| ranks.send(0, tag(ladder), bytes);
+        let rungs = ladders.entry(ladder).or_default();
+        match order {
+            Order::End => return Ok(()),
+            Order::Take(states) => {
+                let taken = states.into_iter().map(|(k, state)| {
+                    Rung::of_state(algorithm, target, state).map(|rung| (k, rung))
+                });
+                *rungs = taken.collect::<Result<_, Error>>()?;
             }
-            (_, None) => ranks.abort(&format!("rung {k} of ladder {ladder} is not here")),
-            (Order::Step(point), Some(rung)) => {
-                rung.point = point;
-                rung.step();
-                let Rung { point, last, accept_probs, divergences, .. } = rung;
-                reply(&written(&Moved {
-                    point: point.clone(),
-                    last: *last,
-                    accept_probs: *accept_probs,
-                    divergences: *divergences,
-                }));
+            Order::Step(points) => {
+                let moved = rungs.iter_mut().zip(points).map(|((_, rung), point)| {
+                    rung.point = point;
+                    rung.step();
+                    let Rung { point, last, accept_probs, divergences, .. } = rung;
+                    Moved {
+                        point: point.clone(),
+                        last: *last,
+                        accept_probs: *accept_probs,
+                        divergences: *divergences,
+                    }
+                });
+                reply(&written(&moved.collect::<Vec<_>>()));
             }
-            (Order::Adapt(warmup), Some(rung)) => {
-                if let (Some(kernel), Some(step)) = (&mut rung.kernel, &rung.last) {
-                    kernel.adapt(step, &rung.point, warmup); //~ remote-adapt
+            Order::Adapt(warmup) => {
+                for (_, Rung { kernel, last, point, .. }) in rungs {
+                    if let (Some(kernel), Some(step)) = (kernel, last) {
+                        kernel.adapt(step, point, warmup); //~ remote-adapt
+                    }
                 }
             }
-            // Where the algorithm refuses, the rung keeps its own, as it does on rank 0.
-            (Order::Retemper(beta), Some(rung)) => _ = rung.retemper(algorithm, beta),
-            (Order::Freeze, Some(rung)) => rung.freeze(),
-            (Order::Report, Some(rung)) => reply(&written(&rung.state())),
+            Order::Retemper(betas) => {
+                for (k, rung) in rungs {
+                    // Where the algorithm refuses, the rung keeps its own, as it does on rank 0.
+                    let _ = rung.retemper(algorithm, betas[*k]);
+                }
+            }
+            Order::Freeze => rungs.iter_mut().for_each(|(_, rung)| rung.freeze()),
+            Order::Report => {
+                reply(&written(&rungs.iter().map(|(_, rung)| rung.state()).collect::<Vec<_>>()));
+            }
         }
     }
 }
@@ -232,9 +280,7 @@ fn written(data: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// The tag of replies about a rung.
-fn tag(ladder: u64, k: usize) -> u32 {
-    /// More rungs than any ladder has.
-    const RUNGS: u64 = 1 << 14;
-    REPLIES + ((ladder % (1 << 16)) * RUNGS + k as u64) as u32
+/// The tag of replies about a ladder.
+fn tag(ladder: u64) -> u32 {
+    REPLIES + (ladder % (1 << 30)) as u32
 }

@@ -22,8 +22,6 @@ pub(super) struct Rung<T: Target, K> {
     pub last: Option<Step>,
     /// Whether it stands at a point of its own.
     pub started: bool,
-    /// Whether another rank has it as it is here.
-    pub is_taken: bool,
     /// The sum of its acceptance probabilities since the start or the end of warm-up, and how many
     /// there are.
     pub accept_probs: (f64, u64),
@@ -63,7 +61,6 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
             ws: target.workspace(),
             last: None,
             started: false,
-            is_taken: false,
             accept_probs: (0.0, 0),
             divergences: 0,
             target,
@@ -209,7 +206,6 @@ impl<T: PowerTarget + Copy + Send, K: Kernel<Tempered<T>>> Rung<T, K> {
     ) {
         self.retemper(algorithm, state.beta)
             .expect("the inner algorithm has made a kernel for this rung of the checkpoint before");
-        self.is_taken = false;
         self.point = state.point;
         self.rng = state.rng;
         self.last = state.last;

@@ -40,6 +40,7 @@ from ._columns import (
 from ._explain import Explanation
 from ._figure import Figure, figure_of
 from ._native import Dates, Fit
+from ._tasks import Kind, are_asked_for, begun, of_tasks
 from ._progress import Listener, listener
 from ._signals import Terminated, heard, note
 from ._sklearn import BaseEstimator
@@ -733,11 +734,13 @@ class Bnn(BaseEstimator):
             free.append(name)
         return free
 
-    def _sampled(self, sample: Callable[[], Fit]) -> Fit:
+    def _sampled(self, kind: Kind, rows: tuple[Any, ...], settings: "Settings") -> Fit:
         """The fit; SIGTERM, SIGHUP and Ctrl-C end it, and what is kept then is said."""
         with heard():
             try:
-                return sample()
+                if are_asked_for(settings):
+                    return of_tasks(kind, rows, settings, self.n_jobs)
+                return begun(kind, rows, settings)
             except BaseException as end:
                 kept = self._kept(end)
                 if kept is not None:
@@ -851,6 +854,7 @@ class Bnn(BaseEstimator):
             "impute": None if self.impute is None else _whole("impute", self.impute, 2),
             "seed": self._seed(),
             "folder": _path("folder", self.folder),
+            "only_chains": None,
             "verbose": not callable(self.verbose)
             and _flag("verbose", self.verbose, " or a callable"),
             "progress": listener(self.verbose),

@@ -39,7 +39,6 @@ from ._columns import (
     response_of,
     shown,
 )
-from ._native import Fit
 from ._progress import Listener
 from ._sklearn import ClassifierMixin, RegressorMixin
 
@@ -105,10 +104,8 @@ class _Numbers(RegressorMixin, Bnn):
         named = len(names) == y.shape[1]
         self._y_names = self._free(names if named else [f"y{j + 1}" for j in range(y.shape[1])])
         columns, names = self._columns_of_fit(), self._y_names
-        fit = self._sampled(
-            lambda: Fit.numbers(self._counts, x, y, weights, columns, names, settings)
-        )
-        return self._finish(fit)
+        rows = (self._counts, x, y, weights, columns, names)
+        return self._finish(self._sampled("numbers", rows, settings))
 
     @overload
     def predict(
@@ -422,6 +419,12 @@ class BnnRegressor(_Numbers):
         context. No number depends on it, but the numbers of iterations that `minutes` decides
         on. Where several fits run beside each other, as in
         ``cross_val_score(.., n_jobs=4)``, 1 is best.
+
+        In a ``joblib.parallel_config`` with a backend of processes or machines (``"loky"``,
+        ``"dask"``, ``"ray"``) each chain is a task of its own, of one thread, and `n_jobs` is how
+        many run at a time. `model` and `draws` must be given then, as for jobs of a cluster. The
+        draws are those of one process, bit for bit. A worker that dies costs its chain alone,
+        which begins again.
     folder : path, default=None
         A folder to run in. The run writes checkpoints there: if it is interrupted or killed, the
         same call of `fit` goes on, and once it is finished, the same call loads it. It needs a
@@ -723,18 +726,9 @@ class BnnSurvival(Bnn):
                 "marked": False,
             }
         )
-        fit = self._sampled(
-            lambda: Fit.times(
-                x,
-                lower.tolist(),
-                upper.tolist(),
-                listed_weights(rows),
-                columns,
-                self._y_names,
-                settings,
-            )
-        )
-        return self._finish(fit)
+        weights = listed_weights(rows)
+        times = (x, lower.tolist(), upper.tolist(), weights, columns, self._y_names)
+        return self._finish(self._sampled("times", times, settings))
 
     def predict(self, X: Any) -> Matrix:
         """The median time of each row, of the predictive distribution: it is exceeded with
@@ -1016,10 +1010,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
         names = self._free(names if len(names) == 1 else ["class"])
         columns = self._columns_of_fit()
         numbers: list[int] = places[codes].tolist()
-        fit = self._sampled(
-            lambda: Fit.classes(x, numbers, weights, inner, columns, names, settings)
-        )
-        return self._finish(fit)
+        rows = (x, numbers, weights, inner, columns, names)
+        return self._finish(self._sampled("classes", rows, settings))
 
     def _class_names(self) -> list[str]:
         """The classes as text, in the order of `classes_`."""

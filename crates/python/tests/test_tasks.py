@@ -1,0 +1,141 @@
+"""Chains as tasks of joblib: the draws of one process, whatever becomes of workers."""
+
+import os
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from bnn_mcmc import BnnClassifier, BnnRegressor
+from joblib import parallel_config
+
+SETTINGS = {"model": "network", "hidden": (8,), "chains": 4, "warmup": 200, "draws": 150}
+
+
+def table(rows=80):
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(
+        {
+            "a": rng.normal(size=rows),
+            "b": rng.choice(["x", "y", "z"], size=rows),
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(rows), unit="D"),
+        }
+    )
+    return X, np.sin(2 * X["a"]) + 0.3 * (X["b"] == "x") + 0.1 * rng.normal(size=rows)
+
+
+def draws_of(model):
+    posterior = model.to_datatree()["posterior"].to_dataset()
+    return {name: values.to_numpy() for name, values in posterior.data_vars.items()}
+
+
+def same(a, b):
+    ours, theirs = draws_of(a), draws_of(b)
+    assert ours.keys() == theirs.keys()
+    for name, values in ours.items():
+        assert (values == theirs[name]).all(), name
+
+
+@pytest.fixture(autouse=True)
+def unconverged():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def test_chains_of_loky_are_those_of_one_process(tmp_path):
+    X, y = table()
+    alone = BnnRegressor(**SETTINGS, random_state=1).fit(X, y)
+    with parallel_config("loky"):
+        tasks = BnnRegressor(**SETTINGS, random_state=1, n_jobs=2).fit(X, y)
+    same(tasks, alone)
+    assert (tasks.predict(X, interval=0.9)[1] == alone.predict(X, interval=0.9)[1]).all()
+    classes = np.where(y > 0.2, "high", "low")
+    alone = BnnClassifier(**SETTINGS, random_state=1).fit(X, classes)
+    folder = tmp_path / "run"
+    with parallel_config("loky", n_jobs=2):
+        tasks = BnnClassifier(**SETTINGS, random_state=1, n_jobs=None, folder=folder).fit(X, classes)
+        same(tasks, alone)
+        # It is finished, and loaded.
+        begun = time.monotonic()
+        again = BnnClassifier(**SETTINGS, random_state=1, n_jobs=None, folder=folder).fit(X, classes)
+        assert time.monotonic() - begun < 5
+    same(again, alone)
+    same(BnnClassifier.load(folder), alone)
+
+
+def test_threads_are_no_tasks():
+    X, y = table()
+    alone = BnnRegressor(**SETTINGS, random_state=1).fit(X, y)
+    with parallel_config("threading", n_jobs=2):
+        same(BnnRegressor(**SETTINGS, random_state=1, n_jobs=None).fit(X, y), alone)
+
+
+def test_a_model_must_be_given():
+    X, y = table()
+    for lacking in ("model", "draws"):
+        settings = {**SETTINGS, lacking: None}
+        with parallel_config("loky"), pytest.raises(ValueError, match="give `model` and `draws`"):
+            BnnRegressor(**settings).fit(X, y)
+
+
+def test_what_a_chain_refuses_is_said_once():
+    X, y = table()
+    with parallel_config("loky"), pytest.raises(ValueError, match="`noise`|noise"):
+        BnnRegressor(**SETTINGS, noise="poisson").fit(X, y)
+
+
+def kill_soon(pids, after=2.0):
+    """Kills one of these processes when they have begun, and tells which."""
+    killed = []
+
+    def kill():
+        deadline = time.monotonic() + 60
+        while not (found := pids()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(after)
+        os.kill(found[0], signal.SIGKILL)
+        killed.append(found[0])
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread, killed
+
+
+LONG = {**SETTINGS, "hidden": (30,), "warmup": 3000, "draws": 1500, "method": "nuts"}
+
+
+def test_a_worker_of_loky_that_dies_costs_its_chain():
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True)
+    X, y = table()
+    alone = BnnRegressor(**LONG, random_state=2).fit(X, y)
+    with parallel_config("loky"):
+        thread, killed = kill_soon(lambda: list(get_reusable_executor(max_workers=2)._processes))
+        tasks = BnnRegressor(**LONG, random_state=2, n_jobs=2).fit(X, y)
+        thread.join()
+    assert killed
+    same(tasks, alone)
+
+
+def test_dask_with_a_worker_that_dies():
+    distributed = pytest.importorskip("distributed")
+    X, y = table()
+    alone = BnnRegressor(**LONG, random_state=2).fit(X, y)
+    with (
+        distributed.LocalCluster(
+            n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+        parallel_config("dask"),
+    ):
+        workers = lambda: [w.process.pid for w in cluster.workers.values() if w.process.pid]  # noqa: E731
+        thread, killed = kill_soon(workers)
+        tasks = BnnRegressor(**LONG, random_state=2, n_jobs=-1).fit(X, y)
+        thread.join()
+    assert killed
+    same(tasks, alone)
