@@ -78,8 +78,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Draws have the same bits for any number of ranks, and are those of the posterior itself: predictions, checkpoints and
     /// all else go on with it. A rank takes one thread. There is work for all ranks where the posterior cuts its rows into as
     /// many shares: 4 million multiply-adds each, at three for each weight and row, and at most 64 of them. A gradient sends q to
-    /// each rank, and a gradient of each share to rank 0: on a network of 10 Gbit/s that is less than the work from some 10 ms a
-    /// share on. Minibatches, predictions and leave-one-out are those of rank 0 alone.
+    /// each rank, and a gradient of each share to rank 0. Minibatches, predictions and leave-one-out are those of rank 0 alone.
     ///
     /// A rank that cannot go on ends all of them; the run then goes on from its checkpoint.
     ///

@@ -21,7 +21,7 @@
 //!
 //! | | what travels | from when on it pays |
 //! | --- | --- | --- |
-//! | [rows](bnn_mcmc::posterior::Posterior::on_ranks) | q to each rank, and a gradient of each share of the rows back | gradients of some 10 ms and more |
+//! | [rows](bnn_mcmc::posterior::Posterior::on_ranks) | q to each rank, and a gradient of each share of the rows back | gradients of a millisecond and more |
 //! | [rungs](bnn_mcmc::sampler::PowerPosteriors::on_ranks) | a point of each rung there and back, in each step | steps of a millisecond and more |
 //! | [chains](World::chains) | nothing | always; engines of job arrays do it without MPI |
 //!

@@ -218,13 +218,15 @@ where
     }
 }
 
+/// The rungs of a ladder that are on a rank, with their numbers.
+type Own<T, K> = Vec<(usize, Rung<T, K>)>;
+
 fn follow<T, A>(ranks: &dyn Ranks, algorithm: &A, target: T) -> Result<(), Error>
 where
     T: PowerTarget + Copy + Send,
     A: Algorithm<Tempered<T>>,
 {
-    // Of each ladder the rungs that are here, with their numbers.
-    let mut ladders: BTreeMap<u64, Vec<(usize, Rung<T, A::Kernel>)>> = BTreeMap::new();
+    let mut ladders: BTreeMap<u64, Own<T, A::Kernel>> = BTreeMap::new();
     loop {
         let bytes = ranks.receive(0, ORDERS);
         let read: Result<(u64, Order<_>), _> = cbor::read(&mut &bytes[..]);
