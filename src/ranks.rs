@@ -3,14 +3,17 @@
 //! What cannot be cut into chains has one machine otherwise: the gradient of a posterior of very many rows, and the rungs of a ladder
 //! of temperatures. Two functions share it out:
 //!
-//! - [`Posterior::on_ranks`](crate::posterior::Posterior::on_ranks): each rank evaluates some of the rows. With
-//!   [rows in a file](crate::data::RowFile) it reads these alone.
+//! - [`Posterior::on_ranks`](crate::posterior::Posterior::on_ranks): each rank evaluates some of the rows. Of
+//!   [rows in a file](crate::data::RowFile), which each rank opens and checks as a whole, it reads these alone from then on.
 //! - [`PowerPosteriors::on_ranks`](crate::sampler::PowerPosteriors::on_ranks): each rank moves the states of some rungs.
 //!
 //! Both run the sampler on rank 0 alone, which has all decisions, files, clocks and signals; the other ranks do what it asks for until
-//! its run has ended. Draws have the same bits for any number of ranks: the parts into which a sum is cut, and the
+//! its run has ended. Draws have the same bits for any number of ranks on one kind of processor, or with
+//! `BNN_MCMC_PORTABLE=1` on any ([`portable`](crate::portable)); other kinds are refused. The parts into which a sum is cut, and the
 //! order in which they are added, depend on the problem alone, and no number is added on its way. Checkpoints are those of a run in one
 //! process, which goes on from them with any number of ranks.
+//!
+//! One of the two functions at a time: rungs whose rows are on the same ranks would wait for each other.
 //!
 //! A [`Ranks`] carries the messages. `crates/mpi` of the repository has one by MPI; [`local`] has one by threads of this process, for
 //! tests and to see what is sent.
@@ -19,6 +22,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::engine::simd::Level;
 
 /// One of several processes, each with a number, and the messages between them.
 ///
@@ -63,6 +68,18 @@ const PARTS: u32 = 1;
 pub(crate) const ORDERS: u32 = 2;
 /// The first tag of replies.
 pub(crate) const REPLIES: u32 = 3;
+
+/// Ends all ranks unless this one is like rank 0, by these words and by its instructions, on which the last bits depend.
+pub(crate) fn check_alike(ranks: &dyn Ranks, what: &str) {
+    let level = format!("{:?}", Level::current());
+    let level = level.split('(').next().unwrap_or_default();
+    let own = format!("{what}, instructions {level}");
+    let first = ranks.broadcast(own.clone().into_bytes());
+    if first != own.as_bytes() {
+        let first = String::from_utf8_lossy(&first);
+        ranks.abort(&format!("it has {own}, and rank 0 has {first}"));
+    }
+}
 
 /// The parts, of `n`, that a rank has.
 pub(crate) fn parts_of(ranks: &dyn Ranks, rank: usize, n: usize) -> Range<usize> {

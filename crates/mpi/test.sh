@@ -81,6 +81,21 @@ for what in long rows; do
   say "$what: the same bytes after $kills kills"
 done
 
+# Chains are killed with their parts half written.
+for ((i = 0; i < 4; i++)); do
+  timeout 300 mpirun -n 3 "$examples/chains" --chains 4 --warmup 2000 --draws 2000 --folder killed --out out.csv >log 2>&1 &
+  job=$!
+  sleep "0.$((500 + RANDOM % 400))"
+  mapfile -t there < <(left)
+  [ "${#there[@]}" -eq 0 ] || kill -KILL "${there[RANDOM % ${#there[@]}]}" 2>/dev/null || true
+  wait "$job" || true
+  until [ -z "$(left)" ]; do sleep 0.1; done
+done
+ranks 3 "$examples/chains" --chains 4 --warmup 2000 --draws 2000 --folder killed --out out.csv || fail "chains after kills"
+"$examples/chains" --chains 4 --warmup 2000 --draws 2000 --folder alone2 --out long-chains.csv >/dev/null
+same out.csv long-chains.csv "chains after kills"
+say "chains: the same bytes after kills"
+
 # Asked to end, all ranks end, and a run of one process goes on.
 timeout 300 mpirun -n 4 "${run_long[@]}" --checkpoint ended.checkpoint >log 2>&1 &
 job=$!
@@ -95,4 +110,5 @@ say "ended by SIGUSR1, it goes on in one process"
 # A rank that cannot read its rows says so, and all end.
 head -c 100000 rows >cut
 if ranks 2 "${run_rows[@]}" --file cut --out out.csv; then fail "a file that is cut off was read"; fi
+grep -q "so that all end" log || fail "nothing is said of a file that is cut off"
 say "a file that is cut off is refused"

@@ -18,7 +18,7 @@ use crate::layout::Layout;
 use crate::likelihood::Likelihood;
 use crate::message::Advice;
 use crate::model::Model;
-use crate::ranks::Ranks;
+use crate::ranks::{Ranks, check_alike};
 use crate::rng::ChainRng;
 use crate::targets::{
     ConditionallyGaussian, Forces, GradTarget, LogDensity, PowerGradTarget, PowerTarget, Target,
@@ -72,12 +72,14 @@ fn order(ranks: &dyn Ranks, what: Evaluation, q: &[f64]) {
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Runs `work` on rank 0 with this posterior as a target whose rows all `ranks` evaluate, and returns its result there; on the
-    /// other ranks it evaluates until `work` has ended, and returns `None`. All ranks have the same posterior; those
-    /// of [rows in a file](crate::data::RowFile) read their own rows alone.
+    /// other ranks it evaluates until `work` has ended, and returns `None`. All ranks have the same posterior. Of
+    /// [rows in a file](crate::data::RowFile) each reads its own rows alone in an evaluation; the checksums and the response of all are read
+    /// where the file is opened.
     ///
     /// Draws have the same bits for any number of ranks, and are those of the posterior itself: predictions, checkpoints and
     /// all else go on with it. A rank takes one thread. There is work for all ranks where the posterior cuts its rows into as
-    /// many shares: 4 million multiply-adds each, at three for each weight and row, and at most 64 of them. A gradient sends q to
+    /// many shares: 4 million multiply-adds each, at three for each weight and row, at most 64 of them, and fewer from
+    /// 131,072 weights on. A gradient sends q to
     /// each rank, and a gradient of each share to rank 0. Minibatches, predictions and leave-one-out are those of rank 0 alone.
     ///
     /// A rank that cannot go on ends all of them; the run then goes on from its checkpoint.
@@ -110,15 +112,10 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         work: impl FnOnce(&OnRanks<M, L>) -> R,
     ) -> Option<R> {
         let target = OnRanks { posterior: self, ranks: ranks.clone(), turn: Mutex::new(()) };
-        let own = self.in_words();
-        let first = ranks.broadcast(own.clone().into_bytes());
+        check_alike(&**ranks, &self.in_words());
         if ranks.rank() == 0 {
             let _ended = Ended(&**ranks);
             return Some(work(&target));
-        }
-        if first != own.as_bytes() {
-            let first = String::from_utf8_lossy(&first);
-            ranks.abort(&format!("it has another posterior than rank 0: {own}, and not {first}"));
         }
         unwound(|| target.serve()).unwrap_or_else(|unwound| target.abort(unwound));
         None

@@ -23,9 +23,13 @@ struct Args {
     folder: PathBuf,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Error> {
     let args = Args::parse();
-    let (world, stop) = (World::new()?, shared::listen()?);
+    World::run(|world| chains(&args, world))
+}
+
+fn chains(args: &Args, world: &World) -> Result<(), Box<dyn std::error::Error>> {
+    let stop = shared::listen()?;
     let (train, test) = bundled::iris().stratified_split(0.3, 1)?;
     let scaler = Standardise::new().fit_features(&train)?;
     let (train, test) = (scaler.scale_features(&train)?, scaler.scale_features(&test)?);
@@ -35,19 +39,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let own = world.chains(args.run.chains);
     std::fs::create_dir_all(&args.folder)?;
     let part = |first: usize| args.folder.join(format!("from-chain-{first}"));
-    let failed = || -> Result<(), Error> {
-        if own.is_empty() {
-            return Ok(());
-        }
+    let mut is_whole = true;
+    if !own.is_empty() {
         let checkpoint = part(own.start).with_extension("checkpoint");
         let run = shared::Run { checkpoint: Some(checkpoint), ..args.run.clone() };
         let sampler = Sampler::new(&posterior, Nuts::default()).only_chains(own.clone());
-        run.sample(sampler, &stop)?.to_zarr(part(own.start))
-    };
-    if let Err(error) = failed() {
-        world.ranks().abort(&error.to_string());
+        is_whole = shared::save_part(&run.sample(sampler, &stop)?, &part(own.start))?;
     }
-    world.wait_for_all();
+    if !world.all(is_whole) {
+        return Ok(()); // asked to end: the same command goes on
+    }
     if world.rank() == 0 {
         let firsts = (0..world.size()).map(|rank| rank * args.run.chains / world.size());
         let mut firsts: Vec<usize> = firsts.collect();

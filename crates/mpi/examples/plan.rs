@@ -88,7 +88,7 @@ fn median(n: usize, mut time: impl FnMut() -> f64) -> f64 {
 
 /// Seconds of a message of so many bytes, by messages there and back between ranks 0 and 1.
 fn message(ranks: &dyn Ranks, bytes: usize) -> f64 {
-    const THERE: u32 = 1 << 30;
+    const THERE: u32 = 30_000;
     let text = vec![1; bytes];
     let other = 1 - ranks.rank();
     median(50, || {
@@ -115,9 +115,12 @@ fn gradient<T: GradTarget>(target: &T) -> f64 {
     })
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Error> {
     let args = Args::parse();
-    let world = World::new()?;
+    World::run(|world| plan(&args, world))
+}
+
+fn plan(args: &Args, world: &World) -> Result<(), Box<dyn std::error::Error>> {
     let (ranks, size) = (world.ranks(), world.size() as f64);
     let table = Regression { rows: args.measured, features: 20, ..Regression::default() };
     let table = table.draw(1)?;

@@ -43,11 +43,15 @@ struct Args {
     threads: Option<usize>,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Error> {
     let args = Args::parse();
-    let (world, stop) = (World::new()?, shared::listen()?);
+    World::run(|world| rows(&args, world))
+}
+
+fn rows(args: &Args, world: &World) -> Result<(), Box<dyn std::error::Error>> {
+    let stop = shared::listen()?;
     if world.rank() == 0 && !args.file.exists() {
-        let Args { rows, features, .. } = args;
+        let Args { rows, features, .. } = *args;
         let mut writer = RowFile::create(&args.file, Stored::F32)?;
         for block in (Regression { rows, features, ..Regression::default() }).blocks(1, 10_000)? {
             writer.push(&block?)?;
@@ -64,13 +68,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (team, ranks) = world.teams(args.teams)?;
     let own = part_of(args.run.chains, team, args.teams);
     let part = |team: usize| args.file.with_extension(format!("team-{team}"));
-    let done = posterior.on_ranks(&ranks, |target| {
+    let mut is_whole = true;
+    let done = posterior.on_ranks(&ranks, |target| -> Result<_, Box<dyn std::error::Error>> {
         let Some(n) = args.gradients else {
             let sampler = Sampler::new(target, hmc);
             if args.teams == 1 {
-                return args.run.sample(sampler, &stop).map(Some);
+                return Ok(Some(args.run.sample(sampler, &stop)?));
             }
-            args.run.sample(sampler.only_chains(own), &stop)?.to_zarr(part(team))?;
+            let checkpoint = args.run.checkpoint.clone();
+            let checkpoint = checkpoint.map(|path| path.with_extension(format!("team-{team}")));
+            let run = shared::Run { checkpoint, ..args.run.clone() };
+            is_whole =
+                shared::save_part(&run.sample(sampler.only_chains(own), &stop)?, &part(team))?;
             return Ok(None);
         };
         match args.threads {
@@ -85,7 +94,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let mut draws = done.transpose()?.flatten();
     if args.teams > 1 && args.gradients.is_none() {
-        world.wait_for_all();
+        if !world.all(is_whole) {
+            return Ok(()); // asked to end: the same command goes on
+        }
         if world.rank() == 0 {
             let parts: Result<Vec<Draws>, _> =
                 (0..args.teams).map(|team| Draws::from_zarr(part(team))).collect();

@@ -27,9 +27,13 @@ struct Args {
     hidden: usize,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Error> {
     let args = Args::parse();
-    let (world, stop) = (World::new()?, shared::listen()?);
+    World::run(|world| rungs(&args, world))
+}
+
+fn rungs(args: &Args, world: &World) -> Result<(), Box<dyn std::error::Error>> {
+    let stop = shared::listen()?;
     let (train, _) = bundled::iris().stratified_split(0.3, 1)?;
     let train = Standardise::new().fit_features(&train)?.scale_features(&train)?;
     let copied: Vec<usize> = (0..args.copies).flat_map(|_| 0..train.rows()).collect();

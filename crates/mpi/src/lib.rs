@@ -4,7 +4,8 @@
 //! use bnn_mcmc::prelude::*;
 //! use bnn_mcmc_mpi::World;
 //!
-//! let world = World::new()?; // every rank begins like this
+//! # fn main() -> Result<(), bnn_mcmc::Error> {
+//! World::run(|world| { // on every rank
 //! # let data = Dataset::regression(ndarray::array![[0.0], [1.0]], ndarray::array![1.0, 2.0])?;
 //! # let priors = Priors::all(Normal::new(0.0, 1.0)?);
 //! # let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.5)?, &data, priors)?;
@@ -14,6 +15,8 @@
 //!     println!("{}", draws?.verdict()?);
 //! }
 //! # Ok::<(), bnn_mcmc::Error>(())
+//! })
+//! # }
 //! ```
 //!
 //! `mpirun -n 4 program`, or `srun program`: one rank for each core, since a rank takes one thread for its rows. Programs
@@ -26,7 +29,7 @@
 //! | [chains](World::chains) | nothing | always; engines of job arrays do it without MPI |
 //!
 //! A rank that waits sleeps, for a fifth of a millisecond at most: more ranks than cores share them. A rank that cannot go on, by a panic
-//! or since its rows cannot be read, says why and ends all of them (`MPI_Abort`); one that is killed is missed by `mpirun`, which ends
+//! or an error of [`World::run`], says why and ends all of them (`MPI_Abort`); one that is killed is missed by `mpirun`, which ends
 //! the others. The run goes on from its last checkpoint by the same command, with any number of ranks. A signal that asks for an end
 //! goes to rank 0, whose [`StopHandle`](bnn_mcmc::sampler::StopHandle) ends the run as in one process: `mpirun` passes on SIGUSR1 and
 //! SIGTERM to all ranks, so that all should catch them.
@@ -75,6 +78,15 @@ impl World {
         Ok(Self { ranks, _universe: universe })
     }
 
+    /// Begins MPI, and runs `work`. An error of any rank ends all of them: the others would wait for it.
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new).
+    pub fn run<R, E: fmt::Display>(work: impl FnOnce(&Self) -> Result<R, E>) -> Result<R, Error> {
+        let world = Self::new()?;
+        Ok(work(&world).unwrap_or_else(|error| world.ranks.abort(&error.to_string())))
+    }
+
     /// These ranks, as the functions of the library want them.
     pub fn ranks(&self) -> Arc<dyn Ranks> {
         self.ranks.clone()
@@ -121,13 +133,30 @@ impl World {
 
     /// Waits until all ranks are here.
     pub fn wait_for_all(&self) {
-        const HERE: u32 = u32::MAX >> 1;
+        self.all(true);
+    }
+
+    /// Waits until all ranks are here, and tells whether `own` is true on all of them.
+    pub fn all(&self, own: bool) -> bool {
+        const HERE: u32 = 32_767; // the largest tag that every MPI allows
+        let mut all = own;
         if self.rank() == 0 {
-            (1..self.size()).for_each(|from| _ = self.ranks.receive(from, HERE));
+            for from in 1..self.size() {
+                all &= self.ranks.receive(from, HERE) == [1];
+            }
         } else {
-            self.ranks.send(0, HERE, &[]);
+            self.ranks.send(0, HERE, &[u8::from(own)]);
         }
-        self.ranks.broadcast(Vec::new());
+        self.ranks.broadcast(vec![u8::from(all)]) == [1]
+    }
+}
+
+impl Drop for World {
+    /// Other ranks would wait for one that panics.
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.ranks.abort("it has panicked");
+        }
     }
 }
 
@@ -205,7 +234,7 @@ impl Ranks for Mpi {
         self.size
     }
 
-    /// Returns when the other rank has begun to receive the bytes, since MPI may leave them here until it is called again; takes what arrives
+    /// Less than 2 GiB. Returns when the other rank has begun to receive the bytes, since MPI may leave them here until it is called again; takes what arrives
     /// meanwhile, so that two ranks that send to each other do not wait for each other.
     fn send(&self, to: usize, tag: u32, bytes: &[u8]) {
         let world = SimpleCommunicator::world();

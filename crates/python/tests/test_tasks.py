@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from bnn_mcmc import BnnClassifier, BnnRegressor
+from bnn_mcmc import BnnClassifier, BnnRegressor, NotConvergedWarning
 from joblib import parallel_config
 
 SETTINGS = {"model": "network", "hidden": (8,), "chains": 4, "warmup": 200, "draws": 150}
@@ -42,7 +42,7 @@ def same(a, b):
 @pytest.fixture(autouse=True)
 def unconverged():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore", NotConvergedWarning)
         yield
 
 
@@ -57,11 +57,15 @@ def test_chains_of_loky_are_those_of_one_process(tmp_path):
     alone = BnnClassifier(**SETTINGS, random_state=1).fit(X, classes)
     folder = tmp_path / "run"
     with parallel_config("loky", n_jobs=2):
-        tasks = BnnClassifier(**SETTINGS, random_state=1, n_jobs=None, folder=folder).fit(X, classes)
+        tasks = BnnClassifier(**SETTINGS, random_state=1, n_jobs=None, folder=folder).fit(
+            X, classes
+        )
         same(tasks, alone)
         # It is finished, and loaded.
         begun = time.monotonic()
-        again = BnnClassifier(**SETTINGS, random_state=1, n_jobs=None, folder=folder).fit(X, classes)
+        again = BnnClassifier(**SETTINGS, random_state=1, n_jobs=None, folder=folder).fit(
+            X, classes
+        )
         assert time.monotonic() - begun < 5
     same(again, alone)
     same(BnnClassifier.load(folder), alone)
@@ -74,17 +78,29 @@ def test_threads_are_no_tasks():
         same(BnnRegressor(**SETTINGS, random_state=1, n_jobs=None).fit(X, y), alone)
 
 
-def test_a_model_must_be_given():
+def test_a_fit_that_tasks_cannot_make_is_made_in_one_process():
+    X, y = table(30)
+    settings = {**SETTINGS, "model": None, "hidden": (3,), "warmup": 20, "draws": 20}
+    with parallel_config("loky"), pytest.warns(UserWarning, match="give `model` and `draws`"):
+        BnnRegressor(**settings, random_state=1).fit(X, y)
+
+
+def test_finished_parts_of_another_fit_are_refused(tmp_path):
     X, y = table()
-    for lacking in ("model", "draws"):
-        settings = {**SETTINGS, lacking: None}
-        with parallel_config("loky"), pytest.raises(ValueError, match="give `model` and `draws`"):
-            BnnRegressor(**settings).fit(X, y)
+    folder = tmp_path / "run"
+    with parallel_config("loky"):
+        BnnRegressor(**SETTINGS, random_state=1, n_jobs=2, folder=folder).fit(X, y)
+        for whole in ("fit.json", "draws.zarr"):
+            found = folder / whole
+            assert found.exists()
+        (folder / "fit.json").unlink()
+        with pytest.raises(ValueError, match="seed"):
+            BnnRegressor(**SETTINGS, random_state=2, n_jobs=2, folder=folder).fit(X, y)
 
 
 def test_what_a_chain_refuses_is_said_once():
     X, y = table()
-    with parallel_config("loky"), pytest.raises(ValueError, match="`noise`|noise"):
+    with parallel_config("loky"), pytest.raises(ValueError, match="poisson"):
         BnnRegressor(**SETTINGS, noise="poisson").fit(X, y)
 
 

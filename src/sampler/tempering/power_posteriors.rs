@@ -15,7 +15,7 @@ use crate::adapt::Windows;
 use crate::cut;
 use crate::draws::{LadderReport, Report};
 use crate::portable::ln;
-use crate::ranks::Ranks;
+use crate::ranks::{Ranks, check_alike};
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::targets::{Point, PowerTarget, Tempered};
@@ -117,7 +117,9 @@ impl<A> PowerPosteriors<A> {
     /// target, on which `work` runs.
     ///
     /// Draws, statistics and evidence have the same bits for any number of ranks, and in one process, and so have checkpoints. The
-    /// rung beta = 1 is on rank 0, the next one on rank 1, and so on. Each step sends a rung's point, with its gradient, there and back.
+    /// rung beta = 1 is on rank 0, the next one on rank 1, and so on. Each step sends a rung's point, with its gradient, there and back; where
+    /// steps take more than half a second also its whole state, with whatever matrices it has. The algorithm that `work` is given is of no use
+    /// after it has ended.
     /// A rank that cannot go on ends all of them; the run then goes on from its checkpoint, with any number of ranks.
     ///
     /// ```
@@ -150,6 +152,7 @@ impl<A> PowerPosteriors<A> {
         T: PowerTarget,
         A: Algorithm<Tempered<&'t T>> + Clone,
     {
+        check_alike(&**ranks, &format!("{} of {} coordinates", self.inner.name(), target.dim()));
         if ranks.rank() == 0 {
             let replicas = Replicas::on(ranks);
             let _ended = replicas.ended();

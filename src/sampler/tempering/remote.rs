@@ -1,8 +1,9 @@
 //! The rungs of a ladder on several ranks.
 //!
 //! Rank 0 has the chain: the exchanges, the random stream of the ladder, warm-up, checkpoints. A rung that is on another rank has its kernel
-//! there, with its scales, matrices and random stream. In each step its point travels there and back, a few numbers for each coordinate,
-//! and nothing else; its whole state does when a run begins, and for a checkpoint.
+//! there, with its scales, matrices and random stream. In each step its point travels there and back, a few numbers for each coordinate.
+//! Its whole state does when a run begins, for a checkpoint, and before each step where steps take more than half a second: such a
+//! step can be cut.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -88,6 +89,8 @@ enum Order<S> {
     Freeze,
     /// Replies with their states.
     Report,
+    /// The ladder is needed no more.
+    Forget,
     End,
 }
 
@@ -205,6 +208,12 @@ impl Remote {
     }
 }
 
+impl Drop for Remote {
+    fn drop(&mut self) {
+        self.send_to_all(&Order::Forget);
+    }
+}
+
 /// Follows the orders of rank 0 until there are none any more.
 pub(super) fn serve<T, A>(ranks: &dyn Ranks, algorithm: &A, target: T)
 where
@@ -268,6 +277,7 @@ where
                     let _ = rung.retemper(algorithm, betas[*k]);
                 }
             }
+            Order::Forget => _ = ladders.remove(&ladder),
             Order::Freeze => rungs.iter_mut().for_each(|(_, rung)| rung.freeze()),
             Order::Report => {
                 reply(&written(&rungs.iter().map(|(_, rung)| rung.state()).collect::<Vec<_>>()));
@@ -284,5 +294,7 @@ fn written(data: &impl Serialize) -> Vec<u8> {
 
 /// The tag of replies about a ladder.
 fn tag(ladder: u64) -> u32 {
-    REPLIES + (ladder % (1 << 30)) as u32
+    /// The largest tag that every MPI allows is 32,767.
+    const TAGS: u64 = 30_000;
+    REPLIES + (ladder % TAGS) as u32
 }

@@ -1,6 +1,6 @@
 //! The settings of a run, and what is said of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bnn_mcmc::draws::Draws;
 use bnn_mcmc::prelude::*;
@@ -59,4 +59,18 @@ impl Run {
         println!("{ranks} ranks, {seconds:.1} s\n{}", draws.verdict()?);
         self.out.as_ref().map_or(Ok(()), |path| draws.to_csv(path))
     }
+}
+
+/// Writes the draws of a part, in the place of what a run before has left, if they are all that it was asked for; returns whether they
+/// are.
+#[allow(dead_code)]
+pub fn save_part(draws: &Draws, path: &Path) -> Result<bool, Box<dyn std::error::Error>> {
+    if draws.info().stopped_early {
+        return Ok(false);
+    }
+    if path.exists() {
+        std::fs::remove_dir_all(path)?;
+    }
+    draws.to_zarr(path)?;
+    Ok(true)
 }

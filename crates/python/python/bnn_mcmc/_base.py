@@ -6,7 +6,7 @@ import os
 import tempfile
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from os import PathLike, fspath
 from pathlib import Path
@@ -40,11 +40,11 @@ from ._columns import (
 from ._explain import Explanation
 from ._figure import Figure, figure_of
 from ._native import Dates, Fit
-from ._tasks import Kind, are_asked_for, begun, of_tasks
 from ._progress import Listener, listener
 from ._signals import Terminated, heard, note
 from ._sklearn import BaseEstimator
 from ._tables import Loo, Summary, loo_of
+from ._tasks import Kind, are_asked_for, begun, of_tasks
 from ._verdict import (
     NotConvergedWarning,
     Search,

@@ -104,8 +104,8 @@ class _Numbers(RegressorMixin, Bnn):
         named = len(names) == y.shape[1]
         self._y_names = self._free(names if named else [f"y{j + 1}" for j in range(y.shape[1])])
         columns, names = self._columns_of_fit(), self._y_names
-        rows = (self._counts, x, y, weights, columns, names)
-        return self._finish(self._sampled("numbers", rows, settings))
+        given = (self._counts, x, y, weights, columns, names)
+        return self._finish(self._sampled("numbers", given, settings))
 
     @overload
     def predict(
@@ -422,9 +422,9 @@ class BnnRegressor(_Numbers):
 
         In a ``joblib.parallel_config`` with a backend of processes or machines (``"loky"``,
         ``"dask"``, ``"ray"``) each chain is a task of its own, of one thread, and `n_jobs` is how
-        many run at a time. `model` and `draws` must be given then, as for jobs of a cluster. The
-        draws are those of one process, bit for bit. A worker that dies costs its chain alone,
-        which begins again.
+        many run at a time, if `model` and `draws` are given, as for jobs of a cluster. The draws
+        are those of one process, bit for bit. Chains whose worker dies begin again; where one of
+        ``"loky"`` dies, all that run do.
     folder : path, default=None
         A folder to run in. The run writes checkpoints there: if it is interrupted or killed, the
         same call of `fit` goes on, and once it is finished, the same call loads it. It needs a
@@ -726,9 +726,9 @@ class BnnSurvival(Bnn):
                 "marked": False,
             }
         )
-        weights = listed_weights(rows)
-        times = (x, lower.tolist(), upper.tolist(), weights, columns, self._y_names)
-        return self._finish(self._sampled("times", times, settings))
+        of_rows = listed_weights(rows)
+        given = (x, lower.tolist(), upper.tolist(), of_rows, columns, self._y_names)
+        return self._finish(self._sampled("times", given, settings))
 
     def predict(self, X: Any) -> Matrix:
         """The median time of each row, of the predictive distribution: it is exceeded with
@@ -1010,8 +1010,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
         names = self._free(names if len(names) == 1 else ["class"])
         columns = self._columns_of_fit()
         numbers: list[int] = places[codes].tolist()
-        rows = (x, numbers, weights, inner, columns, names)
-        return self._finish(self._sampled("classes", rows, settings))
+        given = (x, numbers, weights, inner, columns, names)
+        return self._finish(self._sampled("classes", given, settings))
 
     def _class_names(self) -> list[str]:
         """The classes as text, in the order of `classes_`."""

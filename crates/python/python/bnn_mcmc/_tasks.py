@@ -3,11 +3,13 @@
 import io
 import json
 import os
+import pickle
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
@@ -25,7 +27,7 @@ Kind: TypeAlias = Literal["numbers", "classes", "times"]
 
 # The chains of a fit that is asked for no number of them.
 CHAINS = 4
-# How often workers may die before a fit fails.
+# How often chains are begun whose workers die.
 ATTEMPTS = 4
 
 
@@ -41,46 +43,71 @@ def are_asked_for(settings: "Settings") -> bool:
     backend, _ = get_active_backend()
     # Without a context each call makes another one.
     is_chosen = get_active_backend()[0] is backend
-    if not is_chosen or backend.uses_threads or backend.nesting_level:
+    if not is_chosen or getattr(backend, "uses_threads", False) or backend.nesting_level:
         return False
-    lacking = [name for name in ("model", "draws") if settings[name] is None]  # type: ignore[literal-required]
-    if lacking or settings["impute"] is not None:
-        raise ValueError(
-            "in a `joblib.parallel_config` with a backend of processes each chain is a task: give "
-            "`model` and `draws`, since tasks cannot choose them together, and no `impute`; or "
-            'take the backend "threading"'
+    if settings["folder"] and (Path(settings["folder"]) / "fit.json").exists():
+        return False
+    if settings["model"] is None or settings["draws"] is None or settings["impute"] is not None:
+        warnings.warn(
+            "the fit is made in one process, whatever the backend of `joblib.parallel_config`: for "
+            "chains as its tasks give `model` and `draws`, which tasks cannot choose together, and "
+            "no `impute`",
+            stacklevel=5,
         )
-    return not (settings["folder"] and (Path(settings["folder"]) / "fit.json").exists())
+        return False
+    return True
 
 
 def of_tasks(kind: Kind, rows: tuple[Any, ...], settings: "Settings", n_jobs: int | None) -> Fit:
     """The fit whose chains are tasks."""
     chains = settings["chains"] or CHAINS
     settings = {**settings, "chains": chains}
-    of_part = {**settings, "folder": None, "verbose": False, "progress": None, "threads": 1}
+    of_part: Settings = {
+        **settings,
+        "folder": None,
+        "verbose": False,
+        "progress": None,
+        "threads": 1,
+    }
     with _folder(settings["folder"]) as folder:
+        for i in range(chains):
+            if _is_finished(_part(folder, i)):
+                # Of the same fit, or it is refused before others run.
+                own: Settings = {**of_part, "folder": folder, "only_chains": (i, i + 1)}
+                begun(kind, rows, own)
         for attempt in range(1, ATTEMPTS + 1):
             pending = [i for i in range(chains) if not _is_finished(_part(folder, i))]
-            try:
-                tasks = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
-                    delayed(run_chain)(kind, rows, of_part, i) for i in pending
-                )
-                for i, part in tasks:
+            tasks = [delayed(run_chain)(kind, rows, of_part, i) for i in pending]
+            with closing(_results(tasks, n_jobs)) as results:
+                while True:
+                    try:
+                        done = next(results, None)
+                    except (ValueError, TypeError, pickle.PicklingError):
+                        raise
+                    except Exception:
+                        # Of the backend: a worker is gone. Chains that have arrived are kept.
+                        if attempt == ATTEMPTS:
+                            raise
+                        break
+                    if done is None:
+                        return Fit.merge(folder, settings["threads"])
+                    i, part = done
                     if isinstance(part, Exception):
-                        raise _Refused(part)
+                        raise part
                     _unpack(part, _part(folder, i))
-                break
-            except _Refused as refused:
-                raise refused.args[0] from None
-            except Exception:
-                # Of the backend: a worker is gone. Chains that have arrived are kept.
-                if attempt == ATTEMPTS:
-                    raise
-        return Fit.merge(folder, settings["threads"])
+    raise AssertionError("the last attempt ends in one way or the other")
 
 
-class _Refused(Exception):
-    """An error of a chain, which others would have, too."""
+def _results(tasks: list[Any], n_jobs: int | None) -> Generator[Any, None, None]:
+    """What tasks return, as it comes in where the backend allows it; closed, they end."""
+    backend, _ = get_active_backend()
+    streams = getattr(backend, "supports_return_generator", False)
+    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if streams else "list")(tasks)
+    if streams:
+        with closing(results):
+            yield from results
+    else:
+        yield from results
 
 
 def run_chain(
