@@ -382,7 +382,7 @@ mutants! {
             at "remote-counts": "(rung.accept_probs, rung.divergences) = (accept_probs, divergences)"
                 => "let _ = (accept_probs, divergences)"
         "rungs on ranks: kernels that do not adapt"
-            at "remote-adapt": "kernel.adapt(step, &rung.point, warmup)" => "let _ = (kernel, step, warmup)"
+            at "remote-adapt": "kernel.adapt(step, point, warmup)" => "let _ = (kernel, step, point, warmup)"
     caught_by "invariance" "langevin_gradient::the_map_is_gradient_descent"
         "descent: the prior's gradient of an earlier call stays"
             at "descent-prior": "prior.fill(0.0)" => "()"
