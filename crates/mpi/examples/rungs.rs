@@ -49,8 +49,9 @@ fn rungs(args: &Args, world: &World) -> Result<(), Box<dyn std::error::Error>> {
     // On rank 0.
     if let Some(draws) = draws {
         let draws = draws?;
-        args.run.report(&draws, world.size())?;
-        println!("{}", Evidence::of(&draws)?);
+        if args.run.report(&draws, world.size())? {
+            println!("{}", Evidence::of(&draws)?);
+        }
     }
     Ok(())
 }

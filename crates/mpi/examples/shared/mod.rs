@@ -53,11 +53,17 @@ impl Run {
         }
     }
 
-    pub fn report(&self, draws: &Draws, ranks: usize) -> Result<(), Error> {
+    /// Says what came of a run, and writes its draws; returns whether it is whole.
+    pub fn report(&self, draws: &Draws, ranks: usize) -> Result<bool, Error> {
+        if draws.info().stopped_early {
+            println!("ended after {} draws: the same command goes on", draws.n_draws());
+            return Ok(false);
+        }
         let info = draws.info();
         let seconds = info.warmup_seconds + info.sampling_seconds;
         println!("{ranks} ranks, {seconds:.1} s\n{}", draws.verdict()?);
-        self.out.as_ref().map_or(Ok(()), |path| draws.to_csv(path))
+        self.out.as_ref().map_or(Ok(()), |path| draws.to_csv(path))?;
+        Ok(true)
     }
 }
 
