@@ -40,7 +40,7 @@ def are_asked_for(settings: "Settings") -> bool:
     """Whether chains are to be tasks: in a context that has chosen a backend of other processes,
     unless the fit is in its folder already.
     """
-    backend, _ = get_active_backend()
+    backend: Any = get_active_backend()[0]
     # Without a context each call makes another one.
     is_chosen = get_active_backend()[0] is backend
     if not is_chosen or getattr(backend, "uses_threads", False) or backend.nesting_level:
@@ -102,7 +102,9 @@ def _results(tasks: list[Any], n_jobs: int | None) -> Generator[Any, None, None]
     """What tasks return, as it comes in where the backend allows it; closed, they end."""
     backend, _ = get_active_backend()
     streams = getattr(backend, "supports_return_generator", False)
-    results = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if streams else "list")(tasks)
+    results: Any = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if streams else "list")(
+        tasks
+    )
     if streams:
         with closing(results):
             yield from results
