@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor, _estimators
+from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor, _tasks
 
 ROOT = Path(__file__).parents[3]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -310,9 +310,9 @@ def estimator(table: Table) -> Any:
 
 def handed(table: Table, X: Any, y: Any) -> dict[str, Any]:
     """What the network is handed of a data frame, or why it is refused."""
-    native = _estimators.Fit
+    native = _tasks.Fit
     try:
-        _estimators.Fit = Recorder  # type: ignore[misc, assignment]
+        _tasks.Fit = Recorder  # type: ignore[misc, assignment]
         estimator(table).fit(X, y)
     except Handed as found:
         x, y, columns, _, classes = found.args
@@ -337,7 +337,7 @@ def handed(table: Table, X: Any, y: Any) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         return {"error": str(error)}
     finally:
-        _estimators.Fit = native  # type: ignore[misc]
+        _tasks.Fit = native  # type: ignore[misc]
     raise AssertionError("the native fit was not called")
 
 
