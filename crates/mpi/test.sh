@@ -13,6 +13,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 cargo fmt --check
 cargo clippy --release --all-targets --locked -- -D warnings
 cargo build --release --examples --locked
+cargo test --release --locked --doc
 examples=$CARGO_TARGET_DIR/release/examples
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -76,6 +77,7 @@ for what in long rows; do
     done
     [ -z "$(left)" ] || fail "$what: ranks are left after a kill"
   done
+  [ "$kills" -ge 3 ] || fail "$what: only $kills of ten kills met a rank"
   ranks 3 "${run[@]}" --checkpoint "$what.checkpoint" --out out.csv || fail "$what after kills"
   same out.csv "$what.csv" "$what after $kills kills"
   say "$what: the same bytes after $kills kills"

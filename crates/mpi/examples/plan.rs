@@ -138,9 +138,12 @@ fn plan(args: &Args, world: &World) -> Result<(), Box<dyn std::error::Error>> {
     let together = posterior.on_ranks(&ranks, |target| gradient(target));
     let Some(together) = together else { return Ok(()) };
     let dim = posterior.dim() as f64;
-    let work = (3 * args.measured * posterior.dim()) as f64 / (1 << 22) as f64;
-    let shares = 2f64.powf(work.clamp(1.0, 64.0).log2().floor());
-    let here = Gradient { seconds: one, dim, shares };
+    let of = |rows: usize| {
+        let work = 3.0 * rows as f64 * dim / (1 << 22) as f64;
+        let shares = 2f64.powf(work.clamp(1.0, 64.0).log2().floor());
+        Gradient { seconds: one * rows as f64 / args.measured as f64, dim, shares }
+    };
+    let here = of(args.measured);
     println!(
         "{} rows x {dim} weights: a gradient takes {:.2} ms on one core; a message {:.1} us, {:.2} GB/s",
         args.measured,
@@ -167,11 +170,6 @@ fn plan(args: &Args, world: &World) -> Result<(), Box<dyn std::error::Error>> {
         "{:>12} {:>10} {:>10} {:>10} {:>10} {:>10}",
         "rows", "1 core", "2 ranks", "8", "64", "32 rungs"
     );
-    let of = |rows: usize| {
-        let work = 3.0 * rows as f64 * dim / (1 << 22) as f64;
-        let shares = 2f64.powf(work.clamp(1.0, 64.0).log2().floor());
-        Gradient { seconds: one * rows as f64 / args.measured as f64, dim, shares }
-    };
     for rows in [1_000, 10_000, 100_000, 1_000_000, 10_000_000, args.rows] {
         let g = of(rows);
         let [two, eight, most] = [2.0, 8.0, 64.0].map(|ranks| 1e3 * given.of_rows(g, ranks));

@@ -3,10 +3,11 @@
 //! ```no_run
 //! use bnn_mcmc::prelude::*;
 //! use bnn_mcmc_mpi::World;
+//! # use bnn_mcmc::ndarray::array;
 //!
 //! # fn main() -> Result<(), bnn_mcmc::Error> {
 //! World::run(|world| { // on every rank
-//! # let data = Dataset::regression(ndarray::array![[0.0], [1.0]], ndarray::array![1.0, 2.0])?;
+//! # let data = Dataset::regression(array![[0.0], [1.0]], array![1.0, 2.0])?;
 //! # let priors = Priors::all(Normal::new(0.0, 1.0)?);
 //! # let posterior = Posterior::new(Linear::new(1, 1)?, Gaussian::fixed(0.5)?, &data, priors)?;
 //! // A gradient of many rows, of which each rank has some: rank 0 samples.
