@@ -17,6 +17,10 @@
 //!
 //! A [`Ranks`] carries the messages. `crates/mpi` of the repository has one by MPI; [`local`] has one by threads of this process, for
 //! tests and to see what is sent.
+//!
+//! That a run has the same result on one machine with one thread or several, and on several machines, is the parallelism invariance of
+//! Pigeons.jl (Surjanovic and others, *Pigeons.jl: Distributed sampling from intractable distributions*, JuliaCon 2023,
+//! <https://github.com/Julia-Tempering/Pigeons.jl>), whose rungs are on the ranks of MPI, too.
 
 use std::fmt;
 use std::ops::Range;

@@ -235,8 +235,8 @@ impl Ranks for Mpi {
         self.size
     }
 
-    /// Less than 2 GiB. Returns when the other rank has begun to receive the bytes, since MPI may leave them here until it is called again; takes what arrives
-    /// meanwhile, so that two ranks that send to each other do not wait for each other.
+    /// Less than 2 GiB. Returns when the other rank has begun to receive the bytes, since MPI may leave them here until it is called again;
+    /// takes what arrives meanwhile, so that two ranks that send to each other do not wait for each other.
     fn send(&self, to: usize, tag: u32, bytes: &[u8]) {
         let world = SimpleCommunicator::world();
         let process = world.process_at_rank((self.first + to) as i32);
