@@ -105,11 +105,14 @@ def _results(tasks: list[Any], n_jobs: int | None) -> Generator[Any, None, None]
     results: Any = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if streams else "list")(
         tasks
     )
-    if streams:
-        with closing(results):
-            yield from results
-    else:
+    try:
         yield from results
+    finally:
+        if streams:
+            with warnings.catch_warnings():
+                # That tasks were cancelled, which is what is wanted.
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
 
 
 def run_chain(
