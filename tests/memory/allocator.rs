@@ -8,10 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use bnn_mcmc::memory::set_limit;
 
-/// Bytes that are in use, the most that were, and the number of allocations.
+/// Bytes that are in use, and the most that were.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
-static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// More bytes than this are not given.
 static GIVEN: AtomicUsize = AtomicUsize::new(usize::MAX);
 
@@ -22,7 +21,6 @@ thread_local! {
 struct Counting;
 
 fn add(bytes: usize) {
-    COUNT.fetch_add(1, Ordering::Relaxed);
     // A thread that ends has no counter any more.
     let _ = COUNT_OF_THREAD.try_with(|count| count.set(count.get() + 1));
     PEAK.fetch_max(LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes, Ordering::Relaxed);
@@ -85,11 +83,6 @@ pub fn given<T>(bytes: usize, f: impl FnOnce() -> T) -> T {
     value
 }
 
-/// The number of allocations so far, of all threads.
-pub fn count() -> usize {
-    COUNT.load(Ordering::Relaxed)
-}
-
 /// The allocations of this thread during `f`.
 pub fn allocations_of_thread(f: impl FnOnce()) -> usize {
     let before = COUNT_OF_THREAD.get();
@@ -101,9 +94,7 @@ pub fn allocations_of_thread(f: impl FnOnce()) -> usize {
 fn the_counters_count() {
     alone(|| {
         let vec = || drop(std::hint::black_box(vec![0.0f64; 1000]));
-        let before = count();
         assert_eq!(allocations_of_thread(vec), 1);
-        assert!(count() > before);
         assert!(peak(vec).1 >= 8000);
     });
 }
