@@ -484,9 +484,11 @@ fn values_of_columns_survive_their_features() {
     }
 }
 
+type Function = Box<dyn Fn(&[f64]) -> f64>;
+
 /// A function of three columns with a known answer.
 struct Known {
-    f: Box<dyn Fn(&[f64]) -> f64>,
+    f: Function,
     /// The correlation of the first two columns.
     correlation: f64,
 }
@@ -541,59 +543,54 @@ impl Known {
     }
 }
 
-/// How often bands of 90 % cover the truth: of partial dependence and of accumulated effects, at all points and at those between
-/// the 10 % and the 90 % quantile of the rows.
-#[derive(Default)]
-struct Coverage {
-    covered: [[f64; 2]; 2],
-    points: [[f64; 2]; 2],
-}
-
-impl Coverage {
-    /// Adds the effects of the first two columns.
-    fn add(&mut self, known: &Known, x: &Array2<f64>, explainer: &Explainer) {
-        let rows = x.nrows();
-        for (column, name) in ["x1", "x2"].into_iter().enumerate() {
-            let effects = [
-                explainer.partial_dependence(name).unwrap(),
-                explainer.accumulated_local_effect(name).unwrap(),
-            ];
-            let at = &effects[0].points.values;
-            // Of the rows that the dependence is averaged over.
-            let averaged = rows.min(300);
-            let averaged: Vec<usize> = (0..averaged).map(|i| i * rows / averaged).collect();
-            let averaged = x.select(Axis(0), &averaged);
-            let truths =
-                [known.dependence(&averaged, column, at), known.accumulated(x, column, at)];
-            for (k, (effect, truth)) in effects.iter().zip(truths).enumerate() {
-                let interval = effect.interval(0.9).unwrap();
-                for (p, truth) in truth.iter().enumerate() {
-                    let is_in =
-                        interval.lower[(p, 0)] <= *truth && *truth <= interval.upper[(p, 0)];
-                    let share = p as f64 / (effect.points.values.len() - 1) as f64;
-                    let inner = usize::from((0.1..=0.9).contains(&share));
-                    for part in 0..=inner {
-                        self.covered[k][part] += f64::from(u8::from(is_in));
-                        self.points[k][part] += 1.0;
-                    }
+/// The share of points at which bands of 90 % cover the truth: of partial dependence and of accumulated effects of the first
+/// two columns, at all points and at those between the 10 % and the 90 % quantile of the rows.
+fn covered(known: &Known, x: &Array2<f64>, explainer: &Explainer) -> [f64; 4] {
+    let rows = x.nrows();
+    let (mut covered, mut points) = ([0.0; 4], [0.0; 4]);
+    for (column, name) in ["x1", "x2"].into_iter().enumerate() {
+        let effects = [
+            explainer.partial_dependence(name).unwrap(),
+            explainer.accumulated_local_effect(name).unwrap(),
+        ];
+        let at = &effects[0].points.values;
+        // Of the rows that the dependence is averaged over.
+        let averaged = rows.min(300);
+        let averaged: Vec<usize> = (0..averaged).map(|i| i * rows / averaged).collect();
+        let averaged = x.select(Axis(0), &averaged);
+        let truths = [known.dependence(&averaged, column, at), known.accumulated(x, column, at)];
+        for (k, (effect, truth)) in effects.iter().zip(truths).enumerate() {
+            let interval = effect.interval(0.9).unwrap();
+            for (p, truth) in truth.iter().enumerate() {
+                let is_in = interval.lower[(p, 0)] <= *truth && *truth <= interval.upper[(p, 0)];
+                let share = p as f64 / (effect.points.values.len() - 1) as f64;
+                let inner = usize::from((0.1..=0.9).contains(&share));
+                for part in 2 * k..=2 * k + inner {
+                    covered[part] += f64::from(u8::from(is_in));
+                    points[part] += 1.0;
                 }
             }
         }
     }
+    std::array::from_fn(|part| covered[part] / points[part])
+}
 
-    fn shares(&self) -> [[f64; 2]; 2] {
-        [0, 1].map(|k| [0, 1].map(|part| self.covered[k][part] / self.points[k][part]))
-    }
+/// The mean over sets of rows of what is `covered`, and its standard error.
+fn coverage(sets: u64, of: impl Fn(u64) -> [f64; 4]) -> [[f64; 2]; 4] {
+    let shares: Vec<[f64; 4]> = (0..sets).map(of).collect();
+    std::array::from_fn(|part| {
+        let of_sets: Array1<f64> = shares.iter().map(|of| of[part]).collect();
+        [of_sets.mean().unwrap(), of_sets.std(1.0) / (sets as f64).sqrt()]
+    })
 }
 
 /// Networks that the prior draws, 3-8-1, in rows whose first two columns have a correlation of 0.9: bands hold the truth as often as
 /// they say, since nothing but the sampler and the effects stands between them. The truth is written out here, from the
 /// network's equation on.
-fn coverage_of_the_prior(sets: u64, rows: usize) -> Coverage {
+fn coverage_of_the_prior(sets: u64, rows: usize) -> [[f64; 2]; 4] {
     const H: usize = 8;
     let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
-    let mut coverage = Coverage::default();
-    for seed in 0..sets {
+    coverage(sets, |seed| {
         let mut rng = ChainRng::new(seed, 3);
         let [w, b, v] = [3 * H, H, H + 1].map(|n| (0..n).map(|_| rng.normal()).collect::<Vec<_>>());
         let known = Known::new(0.9, move |x| {
@@ -605,19 +602,18 @@ fn coverage_of_the_prior(sets: u64, rows: usize) -> Coverage {
         let noise = Gaussian::fixed(0.3).unwrap();
         let posterior = Posterior::new(network, noise, &data, priors.clone()).unwrap();
         let sampler = Sampler::new(&posterior, Nuts::default());
-        let draws = sampler.chains(2).warmup(500).draws(500).seed(seed).run().unwrap();
+        let draws = sampler.chains(4).warmup(500).draws(500).seed(seed).run().unwrap();
         let explainer = posterior.explain(&draws, &data).unwrap();
-        coverage.add(&known, data.x(), &explainer);
-    }
-    coverage
+        covered(&known, data.x(), &explainer)
+    })
 }
 
 /// The bands of effects are posterior intervals. (`study` has 100 sets, and functions that no prior drew.)
 #[test]
 fn bands_cover_functions_that_the_prior_draws() {
-    let shares = coverage_of_the_prior(24, 60).shares();
+    let shares = coverage_of_the_prior(24, 60);
     println!("{shares:.3?}");
-    for share in shares.concat() {
+    for [share, _] in shares {
         assert!((0.8..0.97).contains(&share), "{shares:.3?}");
     }
 }
@@ -626,12 +622,13 @@ fn bands_cover_functions_that_the_prior_draws() {
 #[test]
 #[ignore = "a measurement of half an hour"]
 fn study() {
-    let say = |name: &str, rows, coverage: &Coverage| {
-        let [dependence, accumulated] = coverage.shares();
-        println!("{name}, {rows} rows: dependence {dependence:.3?}, accumulated {accumulated:.3?}");
+    let say = |name: &str, rows, [all, inner, accumulated, within]: [[f64; 2]; 4]| {
+        println!(
+            "{name}, {rows} rows: dependence {all:.3?}, {inner:.3?}, accumulated {accumulated:.3?}, {within:.3?}"
+        );
     };
-    for rows in [100, 200] {
-        say("prior", rows, &coverage_of_the_prior(100, rows));
+    for rows in [60, 100, 200] {
+        say("prior", rows, coverage_of_the_prior(100, rows));
     }
     let all = [
         ("additive", Known::new(0.0, |x| (2.0 * x[0]).sin() + 0.5 * x[1] * x[1] - x[2])),
@@ -640,15 +637,14 @@ fn study() {
     ];
     for rows in [200, 400] {
         for (name, known) in &all {
-            let mut coverage = Coverage::default();
-            for seed in 0..100 {
+            let shares = coverage(100, |seed| {
                 let data = known.rows(rows, seed);
                 let recipe = Fit::regression("y").hidden(&[20]).skip(true);
                 let recipe = recipe.weights(WeightPrior::Scales).chains(2).warmup(400).draws(500);
                 let fit = recipe.seed(seed).fit(&data).unwrap();
-                coverage.add(known, data.x(), &fit.explain().unwrap());
-            }
-            say(name, rows, &coverage);
+                covered(known, data.x(), &fit.explain().unwrap())
+            });
+            say(name, rows, shares);
         }
     }
 }
