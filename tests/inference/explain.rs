@@ -484,6 +484,7 @@ fn values_of_columns_survive_their_features() {
     }
 }
 
+/// E[y | x].
 type Function = Box<dyn Fn(&[f64]) -> f64>;
 
 /// A function of three columns with a known answer.
@@ -608,7 +609,8 @@ fn coverage_of_the_prior(sets: u64, rows: usize) -> [[f64; 2]; 4] {
     })
 }
 
-/// The bands of effects are posterior intervals. (`study` has 100 sets, and functions that no prior drew.)
+/// The bands of effects are posterior intervals. Over 24 sets a share has a standard error of some 0.025. (`study` has 100 sets, and
+/// functions that no prior drew.)
 #[test]
 fn bands_cover_functions_that_the_prior_draws() {
     let shares = coverage_of_the_prior(24, 60);
@@ -620,7 +622,7 @@ fn bands_cover_functions_that_the_prior_draws() {
 
 /// The table in the guide: `cargo test --release --test inference explain::study -- --ignored --nocapture`.
 #[test]
-#[ignore = "a measurement of half an hour"]
+#[ignore = "a measurement of twenty minutes"]
 fn study() {
     let say = |name: &str, rows, [all, inner, accumulated, within]: [[f64; 2]; 4]| {
         println!(
