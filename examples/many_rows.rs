@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A simulated table (Friedman's first function, ten features of which five matter, a fifth of the variance noise), a network with one
-//! hidden layer, and four chains from four modes, found by minibatches. The reference is the longest run: MAMS with the
+//! hidden layer or more, and four chains from four modes, found by minibatches. The reference is the longest run: MAMS with the
 //! output layer integrated out. SGHMC has plain minibatches; BAOAB has differences to the gradient at the mode of each chain (control
 //! variates) and masses by a Laplace approximation. For each method: seconds with the search of the modes, gradients as passes over the rows, and at new points the
 //! distance to the reference: `mean`, the root mean square difference of predictive means, in standard deviations of the
@@ -36,9 +36,9 @@ struct Args {
     /// Features, of which the first five matter.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(5..))]
     features: u16,
-    /// Hidden units.
-    #[arg(long, default_value_t = 20)]
-    hidden: usize,
+    /// Units of the hidden layers.
+    #[arg(long, value_delimiter = ',', default_value = "20")]
+    hidden: Vec<usize>,
     /// Rows of a minibatch.
     #[arg(long, default_value_t = 500)]
     batch: usize,
@@ -59,6 +59,9 @@ struct Args {
     /// The reference alone, until the R-hat of its predictions is at most 1.05 or so many minutes are over.
     #[arg(long)]
     minutes: Option<f64>,
+    /// A file from which that run goes on if it exists, written every 30 seconds.
+    #[arg(long, requires = "minutes")]
+    checkpoint: Option<String>,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// A small table and short chains, to see that it works.
@@ -291,6 +294,10 @@ impl Study<'_> {
         let run = Sampler::new(self.exact, Collapsed::new(mams)).chains(CHAINS).seed(seed);
         let run = run.within(Duration::from_secs_f64(60.0 * minutes), 10).until(25, converged);
         let run = run.on_progress(progress_report());
+        let run = match &self.args.checkpoint {
+            Some(path) => run.checkpoint(path, Every::default()),
+            None => run,
+        };
         let drawn = run.warmup(warmup).draws(draws).init(self.starts()).run()?;
         let seconds = began.elapsed().as_secs_f64();
         println!(
@@ -352,7 +359,7 @@ impl Study<'_> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = Args::parse();
     if args.quick {
-        (args.rows, args.hidden, args.steps) = (1000, 4, 300);
+        (args.rows, args.hidden, args.steps) = (1000, vec![4], 300);
         (args.passes, args.warmup, args.draws) = (20, 30, 40);
     }
     let features = usize::from(args.features);
@@ -366,7 +373,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let (train, test) = (scaled(&train)?, scaled(&test)?);
     let points = test.select(&(0..300).collect::<Vec<_>>())?;
-    let network = Mlp::new(&[features, args.hidden, 1], Activation::Tanh)?;
+    let layers = [&[features], &args.hidden[..], &[1]].concat();
+    let network = Mlp::new(&layers, Activation::Tanh)?;
     let priors = || {
         Ok::<_, Error>(
             Priors::by_fan_in(&network).with("log_noise_variance", LogInverseGamma::new(2.0, 0.5)?),
@@ -375,7 +383,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let exact = Posterior::new(network.clone(), Gaussian::sampled(), &train, priors()?)?;
     let single = Posterior::new(network.clone().in_f32(), Gaussian::sampled(), &train, priors()?)?;
     let d = exact.layout().dim();
-    println!("{} rows, {features}-{}-1, {d} parameters, {CHAINS} chains", args.rows, args.hidden);
+    let layers: Vec<String> = layers.iter().map(usize::to_string).collect();
+    println!("{} rows, {}, {d} parameters, {CHAINS} chains", args.rows, layers.join("-"));
 
     let minibatch = Minibatch { size: args.batch.min(args.rows) };
     let began = Instant::now();

@@ -1395,7 +1395,7 @@ mutants! {
             at "order-of-type": "table.order_of(target)" => "table.order_of(target).filter(|_| false)"
     caught_by "lib" "data::csv::tests::cells_of_typed_tables_hold_any_text"
         "typed tables: lines in the place of rows"
-            at "typed-row": "if self.types.is_some() { row } else { line }" => "line"
+            at "typed-row": "number.unwrap_or(line)" => "line"
     caught_by "lib" "data::csv::tests::typed_tables_are_read_as_the_same_text"
         "typed tables: text of digits is taken for numbers"
             at "typed-text": "false" => "is_no_label(cell, table.decimal)"

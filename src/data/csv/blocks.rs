@@ -5,7 +5,7 @@ use std::path::Path;
 use super::role::Role;
 use super::schema::Places;
 use super::table::Table;
-use super::{CsvData, CsvReader, Schema, StandIn};
+use super::{CsvData, CsvReader, Schema, StandIn, TypedTable};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::gzip::Source;
@@ -63,6 +63,62 @@ impl CsvReader {
         self.store_in_blocks(Source::open(path.as_ref())?, to.as_ref(), stored, BLOCK)
     }
 
+    /// Reads a table whose columns have types, in blocks, into a [`RowFile`] at `to`, as [`store_path`](Self::store_path) reads a
+    /// file: for programs that read other files than text. `blocks` are tables of the same columns, each of the rows that follow the
+    /// last one's, of which it [skips](TypedTable::skip_rows) as many as there are before its own; what is learnt is learnt from the
+    /// first.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::{ColumnType, CsvReader, Stored, TypedTable};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let to = folder.path().join("t.rows");
+    /// let block = |k: usize| {
+    ///     let columns = [("x", ColumnType::Numbers), ("y", ColumnType::Numbers)];
+    ///     let mut table = TypedTable::new("data.parquet", columns, 1 << 24);
+    ///     table.skip_rows(1000 * k);
+    ///     for i in 1000 * k..1000 * (k + 1) {
+    ///         table.push(Some(&i.to_string()));
+    ///         table.push(Some(&(i % 7).to_string()));
+    ///         table.end_row()?;
+    ///     }
+    ///     Ok(table)
+    /// };
+    /// let stored = CsvReader::regression("y").store_tables((0..5).map(block), &to, Stored::F32)?;
+    /// assert_eq!(stored.rows.rows(), 5000);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`read_table`](Self::read_table) and of the [writer](RowWriter), what [`store_path`](Self::store_path) refuses,
+    /// a block of other columns than the first, and the first error among the blocks.
+    pub fn store_tables(
+        &self,
+        blocks: impl IntoIterator<Item = Result<TypedTable, Error>>,
+        to: impl AsRef<Path>,
+        stored: Stored,
+    ) -> Result<StoredCsv, Error> {
+        let mut blocks = blocks.into_iter();
+        let first = blocks.next().ok_or_else(|| Error::table("table", "no block of rows"))??;
+        first.check_limit(self.limit)?;
+        let head = Table::typed(&first, 2)?;
+        let learnt = self.learn(&head).map_err(|error| match blocks.next() {
+            None => error,
+            Some(_) => error.advise(["this is of the first block alone".into(), shuffle(&head)]),
+        })?;
+        let mut store = Store::begin(self, &head, learnt, to.as_ref(), stored)?;
+        for block in blocks {
+            let block = block?;
+            block.check_limit(self.limit)?;
+            if (&block.names, &block.types) != (&first.names, &first.types) {
+                return Err(head.problem("a block has other columns than the first".into()));
+            }
+            let mut table = Table::typed(&block, 2)?;
+            table.continues = true;
+            store.add(&table)?;
+        }
+        store.finish()
+    }
+
     fn store_in_blocks(
         &self,
         mut source: Source,
@@ -80,55 +136,101 @@ impl CsvReader {
         }
         let text = self.decoded_as(encoding, text, &source)?;
         let head = Table::new(self, &source.name, &text, 2)?;
-        let shuffle = || Advice::from("bring the lines below the header into a random order");
-        let first = self.learn(&head).map_err(|error| match blocks.is_over {
+        let learnt = self.learn(&head).map_err(|error| match blocks.is_over {
             true => error,
-            false => error.advise(["this is of the first 16 MiB of text alone".into(), shuffle()]),
+            false => {
+                error.advise(["this is of the first 16 MiB of text alone".into(), shuffle(&head)])
+            }
         })?;
-        let writer = RowFile::create(to, stored)?;
-        let mut all = Sum { writer, dropped: Vec::new(), stand_ins: Vec::new() };
-        all.add(&source.name, &first)?;
-        let (schema, rows) = (first.schema, count(first.dataset.rows(), "row"));
-        let mut here = schema.clone();
-        // Rows without a group are left out, as those of the first block were.
-        let groups = here.columns.iter_mut().filter(|column| matches!(column.role, Role::Group(_)));
-        groups.for_each(|column| column.missing = None); //~ block-group
-        let gaps: Vec<&str> = first.stand_ins.iter().map(StandIn::column).collect();
-        let has_gaps = |column: &str| gaps.contains(&column);
+        let mut store = Store::begin(self, &head, learnt, to, stored)?;
         while let Some((text, line)) = blocks.next(&mut source, self.limit)? {
             let text = self.decoded_as(encoding, text, &source)?;
-            let table = head.continued(&text, line)?;
-            if table.is_blank()? {
-                continue;
-            }
-            let Places { order, count, .. } = here.places(&table)?;
-            let numbers = here.numbers(&table, &order, &count)?;
-            if count.complete == 0 {
-                all.dropped.extend(numbers.dropped);
-                continue;
-            }
-            for stand_in in &numbers.stand_ins {
-                let label = |new: &[String]| {
-                    let new = new.first().cloned().unwrap_or_default();
-                    let problem = format!("`{}` is not among the first {rows}", shown(&new));
-                    (table.first_cell(stand_in.column(), |cell| cell == new), problem)
-                };
-                let (cell, problem) = match stand_in {
-                    StandIn::UnknownLevel { levels, .. } => label(levels),
-                    StandIn::NewGroup { groups, .. } => label(groups),
-                    StandIn::Missing { column, .. } if has_gaps(column) => continue,
-                    StandIn::Missing { column, .. } => {
-                        let cell = table.first_cell(column, |cell| self.is_missing(cell));
-                        (cell, format!("no value, which the first {rows} all have"))
-                    }
-                };
-                let (line, column) = cell?.unwrap_or((line, 0));
-                return Err(table.cell_problem(line, column, problem).advise([shuffle()]));
-            }
-            all.add(&source.name, &here.data(&table, numbers)?)?;
+            store.add(&head.continued(&text, line)?)?;
         }
-        let Sum { writer, dropped, stand_ins } = all;
-        Ok(StoredCsv { rows: writer.finish()?, schema, dropped, stand_ins })
+        store.finish()
+    }
+}
+
+/// What to do where the first rows lack what later ones have.
+fn shuffle(table: &Table) -> Advice {
+    Advice::from(match table.has_lines() {
+        true => "bring the lines below the header into a random order",
+        false => "bring the rows into a random order",
+    })
+}
+
+/// A table that is stored block by block.
+struct Store<'r> {
+    reader: &'r CsvReader,
+    /// What was learnt from the first block.
+    schema: Schema,
+    /// The same, where rows without a group are left out as those of the first block were.
+    here: Schema,
+    /// The columns with missing values in the first block, and its number of rows in words.
+    gaps: Vec<String>,
+    rows: String,
+    all: Sum,
+}
+
+impl<'r> Store<'r> {
+    /// Begins with the block that all was learnt from.
+    fn begin(
+        reader: &'r CsvReader,
+        table: &Table,
+        first: CsvData,
+        to: &Path,
+        stored: Stored,
+    ) -> Result<Self, Error> {
+        let writer = RowFile::create(to, stored)?;
+        let mut all = Sum { writer, dropped: Vec::new(), stand_ins: Vec::new() };
+        all.add(&table.file, &first)?;
+        let (schema, rows) = (first.schema, count(first.dataset.rows(), "row"));
+        let mut here = schema.clone();
+        let groups = here.columns.iter_mut().filter(|column| matches!(column.role, Role::Group(_)));
+        groups.for_each(|column| column.missing = None); //~ block-group
+        let gaps = first.stand_ins.iter().map(|stand_in| stand_in.column().into()).collect();
+        Ok(Self { reader, schema, here, gaps, rows, all })
+    }
+
+    fn add(&mut self, table: &Table) -> Result<(), Error> {
+        if table.is_blank()? {
+            return Ok(());
+        }
+        let (here, rows) = (&self.here, &self.rows);
+        let Places { order, count, .. } = here.places(table)?;
+        let numbers = here.numbers(table, &order, &count)?;
+        if count.complete == 0 {
+            self.all.dropped.extend(numbers.dropped);
+            return Ok(());
+        }
+        for stand_in in &numbers.stand_ins {
+            let label = |new: &[String]| {
+                let new = new.first().cloned().unwrap_or_default();
+                let problem = format!("`{}` is not among the first {rows}", shown(&new));
+                (table.first_cell(stand_in.column(), |cell| cell == new), problem)
+            };
+            let (cell, problem) = match stand_in {
+                StandIn::UnknownLevel { levels, .. } => label(levels),
+                StandIn::NewGroup { groups, .. } => label(groups),
+                StandIn::Missing { column, .. } if self.gaps.contains(column) => continue,
+                StandIn::Missing { column, .. } => {
+                    let is_missing = |cell: &str| table.is_missing(self.reader, cell);
+                    let problem = format!("no value, which the first {rows} all have");
+                    (table.first_cell(column, is_missing), problem)
+                }
+            };
+            let Some((line, column)) = cell? else {
+                return Err(table.problem(format!("column `{}`: {problem}", stand_in.column())));
+            };
+            return Err(table.cell_problem(line, column, problem).advise([shuffle(table)]));
+        }
+        let data = here.data(table, numbers)?;
+        self.all.add(&table.file, &data)
+    }
+
+    fn finish(self) -> Result<StoredCsv, Error> {
+        let Sum { writer, dropped, stand_ins } = self.all;
+        Ok(StoredCsv { rows: writer.finish()?, schema: self.schema, dropped, stand_ins })
     }
 }
 
@@ -217,7 +319,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::data::Charset;
+    use crate::data::{Charset, ColumnType};
     use crate::error::checks::fails;
 
     /// Stored in blocks of so many bytes.
@@ -309,6 +411,65 @@ mod tests {
             assert_eq!(parts.rows.feature_names(), ["k=caf\u{e9}"]);
             assert_eq!(parts.rows.rows(), 18);
         }
+    }
+
+    /// Blocks of a table with types give the rows of the whole one.
+    #[test]
+    fn typed_blocks_are_the_table() {
+        use crate::data::ColumnType::{Dates, Labels, Numbers};
+        let columns = || [("size", Numbers), ("kind", Labels), ("when", Dates), ("y", Numbers)];
+        let filled = |table: &mut TypedTable, rows: std::ops::Range<usize>| {
+            for i in rows {
+                table.push((i % 50 != 7).then(|| format!("{}.5", i * 37 % 101)).as_deref());
+                table.push(Some(["a, \"b\"\n", "c", "d"][i % 3]));
+                table.push(Some(&format!("2024-01-{:02}", 1 + i % 28)));
+                table.push((i % 90 != 89).then(|| (i % 17).to_string()).as_deref());
+                table.end_row().unwrap();
+            }
+        };
+        let block = |k: usize, size: usize, columns: [(&str, ColumnType); 4]| {
+            let mut table = TypedTable::new("t.parquet", columns, 1 << 20);
+            table.skip_rows(size * k);
+            filled(&mut table, size * k..(size * (k + 1)).min(300));
+            Ok(table)
+        };
+        let folder = TempDir::new().unwrap();
+        let to = folder.path().join("t.rows");
+        let reader = CsvReader::regression("y").drop_missing_rows();
+        let whole = reader.read_table(&block(0, 300, columns()).unwrap()).unwrap();
+        for size in [100, 150, 280, 300] {
+            let blocks = (0..=300 / size).map(|k| block(k, size, columns()));
+            let parts = reader.store_tables(blocks, &to, Stored::F64).unwrap();
+            assert_eq!(parts.rows.read(0..parts.rows.rows()).unwrap(), whole.dataset);
+            assert_eq!(parts.schema.feature_names(), whole.schema.feature_names());
+            assert_eq!(parts.dropped, whole.dropped);
+        }
+        // Errors name the row of the whole table.
+        let refused = |blocks: Vec<Result<TypedTable, Error>>| {
+            let stored = CsvReader::regression("y").store_tables(blocks, &to, Stored::F16);
+            stored.unwrap_err().to_string()
+        };
+        let mut gap = block(1, 6, columns()).unwrap();
+        filled(&mut gap, 7..8);
+        let words = refused(vec![block(0, 6, columns()), Ok(gap)]);
+        assert!(words.starts_with("t.parquet, row 8, column `size`: no value, which"), "{words}");
+        assert!(words.contains("bring the rows into a random order"), "{words}");
+        let mut large = TypedTable::new("t.parquet", columns(), 1 << 20);
+        large.skip_rows(30);
+        for cell in ["1e9", "c", "2024-01-09", "1"] {
+            large.push(Some(cell));
+        }
+        large.end_row().unwrap();
+        let words = refused(vec![block(0, 30, columns()), Ok(large)]);
+        assert!(words.starts_with("t.parquet, row 31, column `size`: "), "{words}");
+        let other = [("size", Numbers), ("kind", Labels), ("when", Dates), ("z", Numbers)];
+        let words = refused(vec![block(0, 30, columns()), block(1, 30, other)]);
+        assert!(words.contains("a block has other columns"), "{words}");
+        let words = refused(vec![Err(Error::table("t.parquet", "broken"))]);
+        assert!(words.contains("broken"), "{words}");
+        assert!(refused(Vec::new()).contains("no block of rows"));
+        let words = refused(vec![block(0, 0, columns()), block(0, 30, columns())]);
+        assert!(words.contains("no rows") && words.contains("of the first block alone"), "{words}");
     }
 
     #[test]

@@ -32,7 +32,8 @@ const MOST_VALUES: usize = 1000;
 pub struct Description {
     /// The number of rows below the header.
     pub rows: usize,
-    /// The number of rows of the file, if only [some](CsvReader::sample) were drawn.
+    /// The number of rows of the file, if only [some](CsvReader::sample) were drawn; of a [`TypedTable`], if some were
+    /// [skipped](TypedTable::skip_rows).
     pub drawn_from: Option<usize>,
     /// The number of rows without a missing value in any column.
     pub complete: usize,
@@ -106,7 +107,8 @@ impl CsvReader {
     /// Two columns of the same name; more text than the [limit](Self::limit).
     pub fn describe_table(&self, table: &TypedTable) -> Result<Description, Error> {
         table.check_limit(self.limit)?;
-        let mut described = self.describe_rows(&Table::typed(table, 1)?)?;
+        let described = self.describe_rows(&Table::typed(table, 1)?)?;
+        let mut described = Description { drawn_from: table.drawn_from(), ..described };
         for (column, kind) in described.columns.iter_mut().zip(&table.types) {
             column.kind = Some(kind.clone());
         }

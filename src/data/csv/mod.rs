@@ -480,7 +480,8 @@ impl CsvReader {
     /// not [ignored](Self::ignore).
     pub fn read_table(&self, table: &TypedTable) -> Result<CsvData, Error> {
         table.check_limit(self.limit)?;
-        self.learn(&Table::typed(table, 2)?)
+        let read = self.learn(&Table::typed(table, 2)?)?;
+        Ok(CsvData { drawn_from: table.drawn_from(), ..read })
     }
 
     fn learn(&self, table: &Table) -> Result<CsvData, Error> {
@@ -765,7 +766,8 @@ pub struct CsvData {
     pub dropped: Vec<usize>,
     /// The cells of features that something else stands in for.
     pub stand_ins: Vec<StandIn>,
-    /// The number of rows of the file, if only [some](CsvReader::sample) were drawn.
+    /// The number of rows of the file, if only [some](CsvReader::sample) were drawn; of a [`TypedTable`], if some were
+    /// [skipped](TypedTable::skip_rows).
     pub drawn_from: Option<usize>,
 }
 

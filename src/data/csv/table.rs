@@ -24,8 +24,8 @@ pub(super) struct Table<'t> {
     pub(super) names: Vec<String>,
     /// The rows below the header.
     body: Rows<'t>,
-    /// The types of the columns, unless the table is of text.
-    types: Option<&'t [ColumnType]>,
+    /// The columns' types and the places of the rows, unless the table is of text.
+    typed: Option<&'t TypedTable>,
     /// Whether rows of the same file were read before.
     pub(super) continues: bool,
 }
@@ -81,7 +81,7 @@ impl<'t> Table<'t> {
             check_names(&names).map_err(problem)?;
         }
         let (file, header, decimal) = (file.into(), reader.header, reader.decimal);
-        Ok(Self { file, header, decimal, names, body, types: None, continues: false })
+        Ok(Self { file, header, decimal, names, body, typed: None, continues: false })
     }
 
     /// The rows of a text that continues the file of this table at a line, under the same header.
@@ -90,7 +90,7 @@ impl<'t> Table<'t> {
         let text = decode(bytes, line).map_err(|found| self.problem(found).advise(advice))?;
         let (file, names) = (self.file.clone(), self.names.clone());
         let (header, decimal, body) = (self.header, self.decimal, self.body.of_rest(text, line));
-        Ok(Table { file, header, decimal, names, body, types: None, continues: true })
+        Ok(Table { file, header, decimal, names, body, typed: None, continues: true })
     }
 
     /// Whether there are no rows.
@@ -123,8 +123,8 @@ impl<'t> Table<'t> {
         body.verbatim = true;
         let (file, names) = (typed.name.clone(), typed.names.clone());
         let (header, decimal) = (Header::Insisted, Decimal::Plain);
-        let types = Some(&typed.types[..]);
-        let table = Self { file, header, decimal, names, body, types, continues: false };
+        let typed = Some(typed);
+        let table = Self { file, header, decimal, names, body, typed, continues: false };
         if table.names.len() < fewest {
             let found = message::count(table.names.len(), "column");
             return Err(table.problem(format!("the table has {found}, but needs {fewest}")));
@@ -135,7 +135,7 @@ impl<'t> Table<'t> {
 
     /// The type of a column; `None` in a table of text.
     pub(super) fn type_of(&self, column: usize) -> Option<&'t ColumnType> {
-        self.types.map(|types| &types[column])
+        self.typed.map(|typed| &typed.types[column])
     }
 
     /// Whether a column holds what is neither numbers, text nor dates.
@@ -167,17 +167,22 @@ impl<'t> Table<'t> {
 
     /// Whether a cell has no value.
     pub(super) fn is_missing(&self, reader: &CsvReader, cell: &str) -> bool {
-        reader.is_missing(cell) || (self.types.is_some() && cell.is_empty())
+        reader.is_missing(cell) || (self.typed.is_some() && cell.is_empty())
     }
 
     /// The place of a row in a message, by the number that [`each_row`](Self::each_row) gives it.
     pub(super) fn place(&self, line: usize) -> Row {
-        if self.types.is_some() { Row::Number(line) } else { Row::Line(line) }
+        if self.typed.is_some() { Row::Number(line) } else { Row::Line(line) }
+    }
+
+    /// Whether the rows are lines of a file.
+    pub(super) fn has_lines(&self) -> bool {
+        self.typed.is_none()
     }
 
     /// The places of no row as yet.
     pub(super) fn no_lines(&self) -> Lines {
-        if self.types.is_some() { Lines::of_rows() } else { Lines::default() }
+        if self.typed.is_some() { Lines::of_rows() } else { Lines::default() }
     }
 
     pub(super) fn problem(&self, problem: String) -> Error {
@@ -247,10 +252,10 @@ impl<'t> Table<'t> {
         mut take: impl FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let what = if self.header == Header::None { "the first row" } else { "the header" };
-        let mut row = 0;
+        let mut places = self.typed.map(|typed| typed.places.iter());
         self.body.each(&self.file, (what, self.names.len()), |line, cells| {
-            row += 1;
-            take(if self.types.is_some() { row } else { line }, cells) //~ typed-row
+            let number = places.as_mut().and_then(Iterator::next);
+            take(number.unwrap_or(line), cells) //~ typed-row
         })
     }
 
@@ -301,7 +306,7 @@ impl<'t> Table<'t> {
         })?;
         let rows = count.complete + count.dropped;
         if rows == 0 {
-            let problem = match self.types {
+            let problem = match self.typed {
                 Some(_) => "the table has no rows",
                 None => "there is a header, but no row below it",
             };

@@ -1,5 +1,6 @@
 //! Tables whose columns have types, such as the tables of Parquet files and data frames.
 
+use super::Lines;
 use super::table::numbered;
 use crate::Error;
 use crate::message::Advice;
@@ -35,7 +36,7 @@ pub enum ColumnType {
 ///   [markers](super::CsvReader::missing).
 /// - The [type](ColumnType) decides what a column is. Text in a column that was numbers or dates in training
 ///   is read as a file of text has it.
-/// - Errors name the row, counted from 1, and so do [`Lines`](super::Lines): there are no lines.
+/// - Errors name the row, counted from 1, and so do [`Lines`]: there are no lines.
 ///
 /// The rows are held as text: some 10 to 25 bytes for a number.
 ///
@@ -62,6 +63,10 @@ pub struct TypedTable {
     limit: u64,
     /// The number of cells of the row that was begun.
     cells: usize,
+    /// The rows, by their numbers among those of the whole table.
+    pub(super) places: Lines,
+    /// The number of rows so far, with those that were [skipped](Self::skip_rows).
+    rows: usize,
 }
 
 impl TypedTable {
@@ -79,7 +84,8 @@ impl TypedTable {
             }
         };
         let (names, types) = columns.into_iter().enumerate().map(named).unzip();
-        Self { name: name.into(), names, types, text: String::new(), limit, cells: 0 }
+        let (name, text, places) = (name.into(), String::new(), Lines::of_rows());
+        Self { name, names, types, text, limit, cells: 0, places, rows: 0 }
     }
 
     /// The name of the table in errors.
@@ -125,7 +131,36 @@ impl TypedTable {
             return Err(Error::shape("cells of a row", cells, self.names.len()));
         }
         self.text.push('\n');
+        self.rows += 1;
+        self.places.push(self.rows);
         self.check_limit(self.limit)
+    }
+
+    /// Passes over rows of the whole table that are not held: those that follow are numbered as if they were. A table that was
+    /// [read](super::CsvReader::read_table) says [how many there are](super::CsvData::drawn_from).
+    ///
+    /// ```
+    /// use bnn_mcmc::data::{ColumnType, CsvReader, TypedTable};
+    /// let columns = [("x", ColumnType::Numbers), ("y", ColumnType::Numbers)];
+    /// let mut table = TypedTable::new("data.parquet", columns, 1 << 30);
+    /// for (x, y) in [("1", "0.5"), ("2", "1.5")] {
+    ///     table.skip_rows(3);
+    ///     table.push(Some(x));
+    ///     table.push(Some(y));
+    ///     table.end_row()?;
+    /// }
+    /// let data = CsvReader::regression("y").read_table(&table)?;
+    /// assert_eq!(data.drawn_from, Some(8));
+    /// assert_eq!(data.lines.iter().collect::<Vec<_>>(), [4, 8]);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    pub fn skip_rows(&mut self, rows: usize) {
+        self.rows += rows;
+    }
+
+    /// The number of rows of the whole table, if only some are held.
+    pub(super) fn drawn_from(&self) -> Option<usize> {
+        (self.places.rows() < self.rows).then_some(self.rows)
     }
 
     pub(super) fn check_limit(&self, limit: u64) -> Result<(), Error> {
