@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Failure;
 use crate::choice::{Chosen, typed};
-use crate::table::Table;
+use crate::table::{Sample, Table};
 use crate::task::{Asked, choose};
 
 /// The name of the file of settings in the folder of a run.
@@ -365,7 +365,8 @@ impl Config {
     pub fn open(&self) -> Result<Table, Failure> {
         let path = self.data()?;
         let defaults = Self::defaults().table;
-        let table = Table::open(path, self.table.limit.or(defaults.limit).unwrap_or(u64::MAX))?;
+        let limit = self.table.limit.or(defaults.limit).unwrap_or(u64::MAX);
+        let table = Table::open(path, limit, self.drawn())?;
         let is_given = [
             ("--delimiter", self.table.delimiter != defaults.delimiter),
             ("--header", self.table.header != defaults.header),
@@ -392,10 +393,15 @@ impl Config {
     pub fn reader(&self) -> Result<CsvReader, Failure> {
         let reader = self.table.change(CsvReader::regression(0), &[])?;
         // As the fit will read it.
-        Ok(match (self.sampler.most_rows, self.sampler.seed) {
-            (Some(rows), Some(seed)) => reader.sample(rows, seed),
-            _ => reader,
+        Ok(match self.drawn() {
+            Some(Sample { rows, seed }) => reader.sample(rows, seed),
+            None => reader,
         })
+    }
+
+    /// The rows that are drawn of a table which is too long to be read whole.
+    fn drawn(&self) -> Option<Sample> {
+        Some(Sample { rows: self.sampler.most_rows?, seed: self.sampler.seed? })
     }
 
     /// The findings on the table before it is fitted, as far as these settings use it.

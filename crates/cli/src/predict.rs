@@ -114,7 +114,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         args.uncertainty.then(parts).transpose()
     };
     let mut least_known = LeastKnown::default();
-    let table = Table::open(&args.table, schema.limit()).map_err(of_new_rows)?;
+    let table = Table::open(&args.table, schema.limit(), None).map_err(of_new_rows)?;
     let mut out = Predicted::begin(args.out.as_deref())?;
     // No spreadsheet takes names for formulas there.
     let is_raw = args.raw_names || out.is_parquet();
@@ -195,7 +195,7 @@ fn calibrated(
     };
     let of_rows = |e: Error| Failure::error(e.in_words(&words::NewRows));
     let schema = fit.schema().ok_or_else(|| Failure::error("the run is not of a file"))?;
-    let table = Table::open(path, schema.limit()).map_err(of_rows)?;
+    let table = Table::open(path, schema.limit(), None).map_err(of_rows)?;
     let read = table.read(schema).map_err(of_rows)?;
     let calibrated = match tables {
         None => fit.conformal_on(&read.dataset, level),

@@ -46,7 +46,7 @@ pub fn run(args: &UpdateArgs) -> Result<Ended, Failure> {
         Failure::error(format!("{run}: the run is not of a file, so that none can be read like it"))
     })?;
     let of_new_rows = |e: bnn_mcmc::Error| Failure::error(e.in_words(&words::NewRows));
-    let read = Table::open(&args.table, schema.limit())
+    let read = Table::open(&args.table, schema.limit(), None)
         .and_then(|table| table.read(schema))
         .map_err(of_new_rows)?;
     let updated =

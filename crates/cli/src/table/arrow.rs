@@ -15,7 +15,7 @@ use bnn_mcmc::data::{ColumnType, TypedTable};
 use super::cell::{self, Meaning};
 use super::flat::{Broken, Flat};
 use super::unpack::{Codec, unpack};
-use super::{Column, Orders, Unread, fill, problem};
+use super::{Column, Held, Orders, Unread, fill, problem};
 
 /// The first bytes of a file, and its last.
 pub const MAGIC: &[u8] = b"ARROW1";
@@ -246,7 +246,7 @@ fn values(kind: u8, of: Flat) -> Result<Values, Broken> {
 }
 
 /// Reads a file whose name in errors is `name`.
-pub fn read(mut file: File, name: &str, limit: u64) -> Result<(TypedTable, Orders), Error> {
+pub fn read(mut file: File, name: &str, held: Held) -> Result<(TypedTable, Orders), Error> {
     let of_file = |e: String| problem(name, format!("the Arrow file cannot be read: {e}"));
     let footer = footer(&mut file).map_err(of_file)?;
     let parsed = || -> Result<_, Broken> {
@@ -266,7 +266,7 @@ pub fn read(mut file: File, name: &str, limit: u64) -> Result<(TypedTable, Order
         Ok((kind, _)) => (field.name.as_str(), kind.clone()),
         Err(other) => (field.name.as_str(), ColumnType::Other(other.to_string())),
     });
-    let mut table = TypedTable::new(name, columns, limit);
+    let mut table = TypedTable::new(name, columns, held.limit);
     let mut known: HashMap<i64, Vec<Rc<Array>>> = HashMap::new();
     for block in dictionaries {
         let (head, body) = message(&mut file, block).map_err(of_file)?;
@@ -276,7 +276,7 @@ pub fn read(mut file: File, name: &str, limit: u64) -> Result<(TypedTable, Order
     for block in batches {
         let (head, body) = message(&mut file, block).map_err(of_file)?;
         let (columns, rows) = batch(&head, body, &fields, &kinds, &known).map_err(of_file)?;
-        fill(&mut table, columns, row, rows)?;
+        fill(&mut table, columns, row, rows, &held)?;
         row += rows;
     }
     let mut orders = Orders::new();
@@ -287,6 +287,22 @@ pub fn read(mut file: File, name: &str, limit: u64) -> Result<(TypedTable, Order
         }
     }
     Ok((table, orders))
+}
+
+/// The number of rows of a file.
+pub fn rows(mut file: File, name: &str) -> Result<usize, Error> {
+    let mut count = || -> Result<usize, String> {
+        let footer = footer(&mut file)?;
+        let mut rows = 0;
+        for [offset, head, _] in Flat::root(&footer)?.longs::<3>(3)? {
+            let (head, _) = message(&mut file, [offset, head, 0])?;
+            let message = Flat::root(without_length(&head).ok_or(BROKEN)?)?;
+            let of = message.table(2)?.ok_or(BROKEN)?;
+            rows += usize::try_from(of.long(0)?).map_err(|_| BROKEN)?;
+        }
+        Ok(rows)
+    };
+    count().map_err(|e| problem(name, format!("the Arrow file cannot be read: {e}")))
 }
 
 /// The values of a dictionary that are there.

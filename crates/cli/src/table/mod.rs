@@ -17,6 +17,8 @@ use bnn_mcmc::Error;
 use bnn_mcmc::data::{CsvData, CsvReader, Description, Features, Schema, TypedTable};
 use bnn_mcmc::error::Row;
 use bnn_mcmc::fit::{Fit, Imputed, Recipe};
+use bnn_mcmc::message::Advice;
+use bnn_mcmc::rng::ChainRng;
 
 pub use self::write::Predicted;
 
@@ -39,20 +41,43 @@ enum Form {
 }
 
 impl Table {
-    /// Opens the file at `path`. More than `limit` bytes of rows, as text, are refused.
-    pub fn open(path: &Path, limit: u64) -> Result<Self, Error> {
+    /// Opens the file at `path`. More than `limit` bytes of rows, as text, are refused, or of a file with types `sample` is drawn.
+    pub fn open(path: &Path, limit: u64, sample: Option<Sample>) -> Result<Self, Error> {
         let name = path.display().to_string();
         let Some(form) = form(path)? else { return Ok(Self::Text(path.into())) };
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        let read = || match form {
-            Form::Parquet => parquet::read(file, &name, limit),
-            Form::Arrow => arrow::read(file, &name, limit),
+        let open = || File::open(path).map_err(|e| Error::io(path, e));
+        let read = |kept: Option<&[usize]>| {
+            let (file, rows) = (open()?, Held { limit, kept });
+            quietly(
+                || match form {
+                    Form::Parquet => parquet::read(file, &name, rows),
+                    Form::Arrow => arrow::read(file, &name, rows),
+                },
+                &name,
+            )
         };
-        quietly(read)
-            .unwrap_or_else(|| {
-                Err(problem(&name, "the file is broken: its reader ended at a contradiction in it"))
-            })
-            .map(|(table, orders)| Self::Typed { table, orders })
+        let too_long = |error: &Error| matches!(error, Error::Table { advice, .. } if advice.contains(&TOO_LONG));
+        let read = match (read(None), sample.filter(|sample| sample.rows >= 2)) {
+            (Err(error), Some(sample)) if too_long(&error) => {
+                let file = open()?;
+                let of = quietly(
+                    || match form {
+                        Form::Parquet => parquet::rows(&file, &name),
+                        Form::Arrow => arrow::rows(file, &name),
+                    },
+                    &name,
+                )?;
+                read(Some(&sample.of(of)))
+            }
+            (Err(Error::Table { table, problem, mut advice }), None)
+                if advice.contains(&TOO_LONG) =>
+            {
+                advice.insert(0, Advice::SampleRows);
+                Err(Error::Table { table, problem, advice })
+            }
+            (read, _) => read,
+        };
+        read.map(|(table, orders)| Self::Typed { table, orders })
     }
 
     /// Whether the file is text.
@@ -114,13 +139,51 @@ impl Table {
     }
 }
 
-/// Runs a reader, and returns `None` if it panicked, without a word: that is said as an error of the file.
-fn quietly<T>(read: impl FnOnce() -> T) -> Option<T> {
+/// The advice of an error about too many rows.
+const TOO_LONG: Advice = Advice::RaiseLimit { if_trusted: true };
+
+/// The number of rows that are drawn of a table which is too long to be held, and the seed.
+#[derive(Clone, Copy)]
+pub struct Sample {
+    pub rows: usize,
+    pub seed: u64,
+}
+
+impl Sample {
+    /// The numbers of the rows drawn of so many, counted from 0, in their order: each set of them is as likely.
+    ///
+    /// Source: Fan, Muller and Rezucha 1962, Development of sampling plans by using sequential (item by item) selection
+    /// techniques, <https://doi.org/10.1080/01621459.1962.10480667>.
+    fn of(self, of: usize) -> Vec<usize> {
+        let mut rng = ChainRng::new(self.seed, 0);
+        let mut drawn = Vec::with_capacity(self.rows.min(of));
+        for row in 0..of {
+            let wanted = self.rows.saturating_sub(drawn.len());
+            if rng.uniform() * ((of - row) as f64) < wanted as f64 {
+                drawn.push(row);
+            }
+        }
+        drawn
+    }
+}
+
+/// The rows of a file that are held.
+struct Held<'k> {
+    /// The bytes of them, as text.
+    limit: u64,
+    /// Their numbers, counted from 0, in their order; `None` for all.
+    kept: Option<&'k [usize]>,
+}
+
+/// Runs a reader. Its panic is an error of the file.
+fn quietly<T>(read: impl FnOnce() -> Result<T, Error>, name: &str) -> Result<T, Error> {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
     let read = catch_unwind(AssertUnwindSafe(read));
     std::panic::set_hook(hook);
-    read.ok()
+    read.unwrap_or_else(|_| {
+        Err(problem(name, "the file is broken: its reader ended at a contradiction in it"))
+    })
 }
 
 /// An error about a file.
@@ -182,6 +245,11 @@ trait Column {
     /// Writes the value of a row, counted from the first one of these rows; rows are asked for in their order.
     /// Returns whether there is one.
     fn cell(&mut self, row: usize, text: &mut String) -> Result<bool, String>;
+
+    /// Passes over the row that would be asked for next.
+    fn skip(&mut self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// A column of another type, of which nothing is read.
@@ -193,19 +261,33 @@ impl Column for Unread {
     }
 }
 
-/// Adds so many rows of `columns` to a table that has `before` of them.
+/// Adds those of so many rows of `columns` that are held to a table, behind `before` rows of its file.
 fn fill(
     table: &mut TypedTable,
     mut columns: Vec<Box<dyn Column>>,
     before: usize,
     rows: usize,
+    held: &Held,
 ) -> Result<(), Error> {
     let mut text = String::new();
+    let mut kept = held.kept.map(|kept| &kept[kept.partition_point(|row| *row < before)..]);
     for row in 0..rows {
+        let is_held = match &mut kept {
+            Some([next, rest @ ..]) if *next == before + row => {
+                kept = Some(rest);
+                true
+            }
+            kept => kept.is_none(),
+        };
         for (j, column) in columns.iter_mut().enumerate() {
             text.clear();
-            match column.cell(row, &mut text) {
-                Ok(is_there) => table.push(is_there.then_some(&text)),
+            let cell = match is_held {
+                true => column.cell(row, &mut text).map(Some),
+                false => column.skip().map(|()| None),
+            };
+            match cell {
+                Ok(None) => {}
+                Ok(Some(is_there)) => table.push(is_there.then_some(&text)),
                 Err(problem) => {
                     let (name, row) = (table.name().to_string(), Row::Number(before + row + 1));
                     let named = table.columns().nth(j).map_or("", |(name, _)| name);
@@ -220,7 +302,10 @@ fn fill(
                 }
             }
         }
-        table.end_row()?;
+        match is_held {
+            true => table.end_row()?,
+            false => table.skip_rows(1),
+        }
     }
     Ok(())
 }

@@ -15,14 +15,16 @@ use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
 use parquet::errors::{ParquetError, Result as Read};
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::arrow::{self, Field};
 use super::cell::{self, Meaning};
 use super::unpack::{Codec, unpack};
-use super::{Column, Orders, Unread, fill, problem};
+use super::{Column, Held, Orders, Unread, fill, problem};
 
 /// The rows of a column that are held at a time.
 const BATCH: usize = 1 << 13;
@@ -38,17 +40,15 @@ struct Plan {
 }
 
 /// Reads a file whose name in errors is `name`.
-pub fn read(file: File, name: &str, limit: u64) -> Result<(TypedTable, Orders), Error> {
-    let of_file = |e: ParquetError| problem(name, in_words(&e));
-    let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(of_file)?;
+pub fn read(file: File, name: &str, held: Held) -> Result<(TypedTable, Orders), Error> {
+    let metadata = metadata(&file, name)?;
     let file = Arc::new(file);
     let plans = plans(&metadata).map_err(|e| problem(name, e))?;
     let columns = plans.iter().map(|plan| (plan.name.as_str(), plan.kind.clone()));
-    let mut table = TypedTable::new(name, columns, limit);
+    let mut table = TypedTable::new(name, columns, held.limit);
     let mut row = 0;
     for group in metadata.row_groups() {
-        let rows = usize::try_from(group.num_rows());
-        let rows = rows.map_err(|_| problem(name, "the number of its rows is negative"))?;
+        let rows = rows_of(group, name)?;
         let column = |plan: &Plan| match &plan.leaf {
             None => Ok(Box::new(Unread) as Box<dyn Column>),
             Some((leaf, meaning)) => {
@@ -59,7 +59,7 @@ pub fn read(file: File, name: &str, limit: u64) -> Result<(TypedTable, Orders), 
             }
         };
         let columns: Result<Vec<_>, String> = plans.iter().map(column).collect();
-        fill(&mut table, columns.map_err(|e| problem(name, e))?, row, rows)?;
+        fill(&mut table, columns.map_err(|e| problem(name, e))?, row, rows, &held)?;
         row += rows;
     }
     let mut orders = Orders::new();
@@ -73,6 +73,21 @@ pub fn read(file: File, name: &str, limit: u64) -> Result<(TypedTable, Orders), 
         }
     }
     Ok((table, orders))
+}
+
+/// The number of rows of a file.
+pub fn rows(file: &File, name: &str) -> Result<usize, Error> {
+    metadata(file, name)?.row_groups().iter().map(|group| rows_of(group, name)).sum()
+}
+
+fn metadata(file: &File, name: &str) -> Result<ParquetMetaData, Error> {
+    let read = ParquetMetaDataReader::new().parse_and_finish(file);
+    read.map_err(|e| problem(name, in_words(&e)))
+}
+
+fn rows_of(group: &RowGroupMetaData, name: &str) -> Result<usize, Error> {
+    let rows = usize::try_from(group.num_rows());
+    rows.map_err(|_| problem(name, "the number of its rows is negative"))
 }
 
 /// The texts in the dictionary of a column, which writers of Arrow fill with all categories in their order;
@@ -434,8 +449,9 @@ impl<T: DataType, W> Chunk<T, W> {
     }
 }
 
-impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<bool, String>> Column for Chunk<T, W> {
-    fn cell(&mut self, _: usize, text: &mut String) -> Result<bool, String> {
+impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<bool, String>> Chunk<T, W> {
+    /// The place of the next value in the batch; `None` if it is missing.
+    fn next(&mut self) -> Result<Option<usize>, String> {
         if self.row == self.rows {
             self.levels.clear();
             self.values.clear();
@@ -449,12 +465,19 @@ impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<bool, String>> Column f
         }
         let is_there = !self.optional || self.levels.get(self.row) == Some(&1); //~ parquet-missing
         self.row += 1;
-        if !is_there {
-            return Ok(false);
-        }
-        let value =
-            self.values.get(self.value).ok_or("the column has fewer values than it says")?;
-        self.value += 1;
+        self.value += usize::from(is_there);
+        Ok(is_there.then(|| self.value - 1))
+    }
+}
+
+impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<bool, String>> Column for Chunk<T, W> {
+    fn cell(&mut self, _: usize, text: &mut String) -> Result<bool, String> {
+        let Some(value) = self.next()? else { return Ok(false) };
+        let value = self.values.get(value).ok_or("the column has fewer values than it says")?;
         (self.write)(value, text)
+    }
+
+    fn skip(&mut self) -> Result<(), String> {
+        self.next().map(|_| ())
     }
 }

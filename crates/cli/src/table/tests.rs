@@ -15,7 +15,7 @@ fn path(name: &str) -> PathBuf {
 
 /// The table of a file.
 fn opened(path: &Path) -> TypedTable {
-    match Table::open(path, LIMIT).unwrap() {
+    match Table::open(path, LIMIT, None).unwrap() {
         Table::Typed { table, .. } => table,
         Table::Text(path) => panic!("{} was taken for text", path.display()),
     }
@@ -26,7 +26,7 @@ fn of_bytes(name: &str, bytes: &[u8]) -> Result<Table, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     fs::write(&path, bytes).unwrap();
-    Table::open(&path, LIMIT)
+    Table::open(&path, LIMIT, None)
 }
 
 fn columns_of(described: &Description, is_of: impl Fn(&ColumnType) -> bool) -> Vec<String> {
@@ -59,7 +59,7 @@ fn files_of_other_programs_give_the_numbers_of_the_same_text() {
         }
         assert_eq!(read.dataset.response(), expected.dataset.response(), "{file}");
         assert_eq!(read.lines.place(39), Some(Row::Number(40)));
-        let Table::Typed { orders, .. } = Table::open(&path(file), LIMIT).unwrap() else {
+        let Table::Typed { orders, .. } = Table::open(&path(file), LIMIT, None).unwrap() else {
             panic!()
         };
         let expected = ["low", "high", "none of them"].map(String::from).to_vec();
@@ -79,7 +79,7 @@ fn files_of_polars_have_their_text_and_categories() {
         assert_eq!(data.dataset.x().column(size).to_vec()[..4], [0.5, 1.25, 1.25, 2.0], "{file}");
         assert_eq!(data.dataset.real().unwrap()[(3, 0)], 2.0);
         // The order of the type, and not of its letters; one of them does not occur.
-        let table = Table::open(&path(file), LIMIT).unwrap();
+        let table = Table::open(&path(file), LIMIT, None).unwrap();
         assert_eq!(table.order_of("enum").unwrap(), ["none", "low", "high"], "{file}");
         assert_eq!((table.order_of("category"), table.order_of("text")), (None, None));
     }
@@ -87,11 +87,64 @@ fn files_of_polars_have_their_text_and_categories() {
 
 #[test]
 fn rows_beyond_the_limit_are_refused() {
-    let error = Table::open(&path("types.parquet"), 1000).err().unwrap().to_string();
+    let error = Table::open(&path("types.parquet"), 1000, None).err().unwrap().to_string();
     assert!(
         error.contains("the rows take more than 1000 bytes as text, which is the limit"),
         "{error}"
     );
+}
+
+/// Rows that are drawn are rows of the file, under their numbers, each as likely as the others.
+#[test]
+fn rows_are_drawn_of_files_that_are_too_long() {
+    for file in ["types.parquet", "types_zstd.arrow"] {
+        let whole = opened(&path(file));
+        let described = CsvReader::regression("y").describe_table(&whole).unwrap();
+        let others =
+            columns_of(&described, |kind| matches!(kind, ColumnType::Other(_) | ColumnType::Dates));
+        let reader = CsvReader::regression("y").ignore(others);
+        let whole = reader.read_table(&whole).unwrap();
+        let names = whole.dataset.feature_names();
+        let numbers: Vec<usize> = whole.lines.iter().collect();
+        let mut times = vec![0; numbers.len()];
+        let (mut seen, mut drawn, mut compared) = (0, 0, 0);
+        for seed in 0..300 {
+            let sample = Some(Sample { rows: 10, seed });
+            let Table::Typed { table, .. } = Table::open(&path(file), 4000, sample).unwrap() else {
+                panic!("text");
+            };
+            let Ok(read) = reader.read_table(&table) else { continue };
+            assert_eq!(read.drawn_from, Some(40), "{file}");
+            seen += 1;
+            for (row, number) in read.lines.iter().enumerate() {
+                let at = numbers.iter().position(|known| *known == number).unwrap();
+                (times[at], drawn) = (times[at] + 1, drawn + 1);
+                // Gaps are filled and levels found by the rows that were drawn.
+                let is_gap = |name: &String| {
+                    let marked =
+                        names.iter().position(|known| *known == format!("{name} is missing"));
+                    marked.is_some_and(|marked| whole.dataset.x()[(at, marked)] == 1.0)
+                };
+                for (j, name) in read.dataset.feature_names().iter().enumerate() {
+                    let known = names.iter().position(|known| known == name);
+                    let Some(known) = known.filter(|_| !is_gap(name)) else {
+                        continue;
+                    };
+                    compared += 1;
+                    let [x, y] = [read.dataset.x()[(row, j)], whole.dataset.x()[(at, known)]];
+                    assert_eq!(x.to_bits(), y.to_bits(), "{file}, row {number}, {name}");
+                }
+            }
+        }
+        let mean = f64::from(drawn) / times.len() as f64;
+        assert!(seen > 100 && compared > 20 * drawn, "{file}: {seen} tables, {compared} cells");
+        let squares: f64 = times.iter().map(|n| (f64::from(*n) - mean).powi(2) / mean).sum();
+        assert!(squares < 2.0 * times.len() as f64, "{file}: {times:?}");
+        // All rows at once are too long still.
+        let sample = Some(Sample { rows: 40, seed: 1 });
+        let words = Table::open(&path(file), 4000, sample).err().unwrap().to_string();
+        assert!(words.contains("more than 4000 bytes as text"), "{words}");
+    }
 }
 
 #[test]
@@ -159,7 +212,7 @@ fn broken_files_are_errors() {
                 }
             }
             fs::write(&file, &bytes).unwrap();
-            if let Err(error) = Table::open(&file, LIMIT) {
+            if let Err(error) = Table::open(&file, LIMIT, None) {
                 let error = error.to_string();
                 assert!(error.contains(name), "{error}");
                 wrong += 1;
