@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Failure;
 use crate::choice::{Chosen, typed};
-use crate::table::{Sample, Table};
+use crate::table::{Sample, Table, with_drawing};
 use crate::task::{Asked, choose};
 
 /// The name of the file of settings in the folder of a run.
@@ -366,7 +366,11 @@ impl Config {
         let path = self.data()?;
         let defaults = Self::defaults().table;
         let limit = self.table.limit.or(defaults.limit).unwrap_or(u64::MAX);
-        let table = Table::open(path, limit, self.drawn())?;
+        let drawn = self.drawn();
+        let table = Table::open(path, limit, drawn).map_err(|error| match drawn {
+            None => with_drawing(error),
+            Some(_) => error,
+        })?;
         let is_given = [
             ("--delimiter", self.table.delimiter != defaults.delimiter),
             ("--header", self.table.header != defaults.header),

@@ -69,12 +69,6 @@ impl Table {
                 )?;
                 read(Some(&sample.of(of)))
             }
-            (Err(Error::Table { table, problem, mut advice }), None)
-                if advice.contains(&TOO_LONG) =>
-            {
-                advice.insert(0, Advice::SampleRows);
-                Err(Error::Table { table, problem, advice })
-            }
             (read, _) => read,
         };
         read.map(|(table, orders)| Self::Typed { table, orders })
@@ -141,6 +135,17 @@ impl Table {
 
 /// The advice of an error about too many rows.
 const TOO_LONG: Advice = Advice::RaiseLimit { if_trusted: true };
+
+/// An error about too many rows of a table that is fitted, of which some can be drawn.
+pub fn with_drawing(error: Error) -> Error {
+    match error {
+        Error::Table { table, problem, mut advice } if advice.contains(&TOO_LONG) => {
+            advice.insert(0, Advice::SampleRows);
+            Error::Table { table, problem, advice }
+        }
+        error => error,
+    }
+}
 
 /// The number of rows that are drawn of a table which is too long to be held, and the seed.
 #[derive(Clone, Copy)]
