@@ -133,6 +133,9 @@ impl Table {
     }
 }
 
+/// The stream of random numbers that rows are drawn by, which is that of no chain.
+const STREAM: u64 = u64::from_le_bytes(*b"row draw");
+
 /// The advice of an error about too many rows.
 const TOO_LONG: Advice = Advice::RaiseLimit { if_trusted: true };
 
@@ -160,7 +163,7 @@ impl Sample {
     /// Source: Fan, Muller and Rezucha 1962, Development of sampling plans by using sequential (item by item) selection
     /// techniques, <https://doi.org/10.1080/01621459.1962.10480667>.
     fn of(self, of: usize) -> Vec<usize> {
-        let mut rng = ChainRng::new(self.seed, 0);
+        let mut rng = ChainRng::new(self.seed, STREAM);
         let mut drawn = Vec::with_capacity(self.rows.min(of));
         for row in 0..of {
             let wanted = self.rows.saturating_sub(drawn.len());
