@@ -364,13 +364,21 @@ impl Config {
     /// Opens the table. Settings on the form of text are refused where it is of another form.
     pub fn open(&self) -> Result<Table, Failure> {
         let path = self.data()?;
-        let defaults = Self::defaults().table;
-        let limit = self.table.limit.or(defaults.limit).unwrap_or(u64::MAX);
+        let limit = self.limit();
         let drawn = self.drawn();
         let table = Table::open(path, limit, drawn).map_err(|error| match drawn {
             None => with_drawing(error),
             Some(_) => error,
         })?;
+        if !table.is_text() {
+            self.check_no_text()?;
+        }
+        Ok(table)
+    }
+
+    /// An error if settings on the form of text are given, which a table with types has not.
+    pub fn check_no_text(&self) -> Result<(), Failure> {
+        let defaults = Self::defaults().table;
         let is_given = [
             ("--delimiter", self.table.delimiter != defaults.delimiter),
             ("--header", self.table.header != defaults.header),
@@ -378,12 +386,12 @@ impl Config {
             ("--decimal", self.table.decimal != defaults.decimal),
             ("--date-order", self.table.date_order != defaults.date_order),
         ];
-        match is_given.iter().find(|(_, is_given)| *is_given && !table.is_text()) {
+        match is_given.iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(Failure::usage(format!(
                 "`{flag}` is for tables of text: leave it out, since the columns of {} have types",
-                path.display()
+                self.data()?.display()
             ))),
-            None => Ok(table),
+            None => Ok(()),
         }
     }
 
@@ -401,6 +409,18 @@ impl Config {
             Some(Sample { rows, seed }) => reader.sample(rows, seed),
             None => reader,
         })
+    }
+
+    /// The most bytes of text that are read.
+    pub fn limit(&self) -> u64 {
+        self.table.limit.or(Self::defaults().table.limit).unwrap_or(u64::MAX)
+    }
+
+    /// The reader of the table for its response, once the settings are [settled](Self::settle).
+    pub fn settled_reader(&self, table: &Description) -> Result<CsvReader, Failure> {
+        let task = self.table.task.and_then(|Chosen(asked)| asked.task());
+        let reader = CsvReader::of(task.unwrap_or(Task::Regression), self.target()?.to_vec());
+        self.table.change(reader, &self.ignored(table)?)
     }
 
     /// The rows that are drawn of a table which is too long to be read whole.

@@ -19,6 +19,7 @@ mod output;
 mod predict;
 mod report;
 mod signals;
+mod store;
 mod table;
 mod task;
 mod update;
@@ -41,6 +42,7 @@ use clap_complete::Shell;
 ///     bnn-mcmc update run more.csv --out run2      learns from new rows, without a new fit
 ///     bnn-mcmc compare run1 run2                   which predicts better, by leave-one-out
 ///     bnn-mcmc export run --zarr run.zarr          the run for ArviZ
+///     bnn-mcmc store data.csv --target y --out data.rows   a table of any size for programs of the library
 #[derive(Parser)]
 #[command(
     name = "bnn-mcmc",
@@ -66,6 +68,7 @@ enum Command {
     Update(update::UpdateArgs),
     Compare(compare::CompareArgs),
     Export(export::ExportArgs),
+    Store(Box<store::StoreArgs>),
     Check(Box<check::CheckArgs>),
     /// Prints a script that completes the command in a shell, as `source <(bnn-mcmc completions
     /// bash)`
@@ -124,6 +127,7 @@ fn main() -> ExitCode {
         Command::Update(args) => update::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Export(args) => export::run(&args),
+        Command::Store(args) => store::run(*args),
         Command::Check(args) => check::run(*args),
         Command::Completions { shell } => completions(shell),
     };

@@ -163,8 +163,13 @@ impl TypedTable {
         (self.places.rows() < self.rows).then_some(self.rows)
     }
 
+    /// The bytes of the rows, as text, of which there is a limit.
+    pub fn bytes(&self) -> u64 {
+        self.text.len() as u64
+    }
+
     pub(super) fn check_limit(&self, limit: u64) -> Result<(), Error> {
-        if self.text.len() as u64 <= limit {
+        if self.bytes() <= limit {
             return Ok(());
         }
         let problem = format!("the rows take more than {limit} bytes as text, which is the limit");

@@ -202,6 +202,47 @@ impl RowFile {
             .map(move |first| self.read(first..self.rows().min(first + rows)))
     }
 
+    /// Writes the rows, as they are in this file, to another one at `path` in one byte for each number: whole numbers from 0 to 255
+    /// above the smallest one of their column, such as the pixels of images and labels, as they are; of other columns the nearest
+    /// of 256 values from the smallest number to the largest one. This file is read twice.
+    ///
+    /// ```
+    /// use bnn_mcmc::data::{RowFile, Stored};
+    /// use bnn_mcmc::prelude::*;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let (wide, path) = (folder.path().join("wide.rows"), folder.path().join("t.rows"));
+    /// let mut writer = RowFile::create(&wide, Stored::F64)?;
+    /// let x = ndarray::array![[3.0, 0.0], [258.0, 0.1], [7.0, 5.1]];
+    /// writer.push(&Dataset::regression(x, ndarray::array![1.0, 2.0, 3.0])?)?;
+    /// let rows = writer.finish()?.in_bytes(&path)?;
+    /// assert_eq!(rows.read(0..3)?.x(), ndarray::array![[3.0, 0.0], [258.0, 0.1], [7.0, 5.1]]); // 0.1 is five of 255 steps
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Rows that are scaled; a column whose range is not finite; a file that cannot be read or has changed, or cannot be written.
+    pub fn in_bytes(&self, path: impl AsRef<Path>) -> Result<Self, Error> {
+        self.check_not_scaled()?;
+        let mut ranges = vec![(f64::INFINITY, f64::NEG_INFINITY, true); self.n_features()];
+        self.for_each_row(|_, x| {
+            for ((low, high, is_whole), x) in ranges.iter_mut().zip(x) {
+                (*low, *high) = (low.min(*x), high.max(*x));
+                *is_whole &= x.fract() == 0.0;
+            }
+        })?;
+        let scale = |(low, high, is_whole): (f64, f64, bool)| match high - low {
+            0.0 => [low, 1.0],
+            range if is_whole && range <= 255.0 => [low, 1.0], //~ bytes-whole
+            range => [low, range / 255.0],
+        };
+        let stored = Stored::U8(ranges.into_iter().map(scale).collect());
+        let mut writer = Self::create(path, stored)?;
+        for block in self.blocks(self.rows_at_a_time()) {
+            writer.push(&block?)?;
+        }
+        writer.finish()
+    }
+
     /// The rows with their features scaled as they are read.
     ///
     /// # Errors
@@ -209,9 +250,7 @@ impl RowFile {
     /// those that `f64` has; rows that are scaled already.
     pub fn scaled(&self, scaler: &Scaler) -> Result<Self, Error> {
         scaler.check_same_names(self.feature_names())?;
-        if self.scales.is_some() {
-            return Err(Error::argument("rows", "scaled already", "as they are in the file"));
-        }
+        self.check_not_scaled()?;
         if !scaler.is_affine() {
             let allowed = "without a transform: transform the features before they are written";
             return Err(Error::argument("scaling", "one with a transform", allowed));
@@ -250,9 +289,7 @@ impl RowFile {
     /// Its errors; a standardisation [after a transform](Standardise::after); rows that are scaled already; a file that
     /// cannot be read or has changed.
     pub fn fit_features(&self, standardise: &Standardise) -> Result<Scaler, Error> {
-        if self.scales.is_some() {
-            return Err(Error::argument("rows", "scaled already", "as they are in the file"));
-        }
+        self.check_not_scaled()?;
         let counted = self.weights().map(|w| w.iter().copied().filter(|w| *w > 0.0).collect());
         let of_weights = |counted: Array1<f64>| (counted.len(), counted.sum());
         let counted = counted.map_or((self.rows(), self.rows() as f64), of_weights);
@@ -263,6 +300,13 @@ impl RowFile {
                 Some(_) => {}
             })
         })
+    }
+
+    fn check_not_scaled(&self) -> Result<(), Error> {
+        match self.scales {
+            None => Ok(()),
+            Some(_) => Err(Error::argument("rows", "scaled already", "as they are in the file")),
+        }
     }
 
     /// Calls `visit` with the number and the features of every row.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::source::{HEAD, MAGIC, TAIL};
 use super::{RowFile, Stored};
-use crate::data::Dataset;
+use crate::data::{Dataset, Standardise};
 use crate::error::checks::fails;
 
 fn x(rows: usize) -> Array2<f64> {
@@ -156,6 +156,43 @@ fn halves_are_rounded_alike_everywhere() {
 }
 
 /// Rows of weight 0 alone are rows, too.
+#[test]
+fn bytes_hold_whole_numbers_as_they_are() {
+    let folder = TempDir::new().unwrap();
+    let [wide, path] = ["wide.rows", "some.rows"].map(|name| folder.path().join(name));
+    // Whole numbers that span 255 and 256, numbers that do not, and one number.
+    let of_row = |i: usize, j: usize| match j {
+        0 => (i * 13 % 256) as f64 - 1e9,
+        1 => (i * 13 % 257) as f64,
+        2 => (i * 13 % 511) as f64 / 7.0 - 20.0,
+        3 => (i * 13 % 511) as f64 * 1e6,
+        _ => 0.1,
+    };
+    let x = Array2::from_shape_fn((9000, 5), |(i, j)| of_row(i, j));
+    let largest = [0.0, 0.5 * 256.0 / 255.0, 0.5 * 510.0 / 7.0 / 255.0, 0.5 * 510e6 / 255.0, 0.0];
+    let y = Array1::from_shape_fn(9000, |i| (i % 7) as f64);
+    let weights: Vec<f64> = (0..9000).map(|i| f64::from(u8::from(i > 5000))).collect();
+    let data = Dataset::counts(x, y).unwrap().with_weights(weights).unwrap();
+    let mut writer = RowFile::create(&wide, Stored::F64).unwrap();
+    writer.push(&data).unwrap();
+    let bytes = writer.finish().unwrap().in_bytes(&path).unwrap();
+    assert_eq!(bytes.row_bytes(), 5);
+    let read = bytes.read(0..9000).unwrap();
+    assert_eq!((read.response(), read.weights()), (data.response(), data.weights()));
+    for (j, largest) in largest.into_iter().enumerate() {
+        let errors = read.x().column(j).to_owned() - data.x().column(j);
+        let found = errors.iter().fold(0.0, |most: f64, e| most.max(e.abs()));
+        assert!(found <= largest * (1.0 + 1e-9), "column {j}: {found}");
+        assert!(found >= 0.9 * largest, "column {j}: {found}");
+    }
+    let scaler = bytes.fit_features(&Standardise::new().allow_constant()).unwrap();
+    fails!(bytes.scaled(&scaler).unwrap().in_bytes(&path), Argument { name: "rows" });
+    let mut writer = RowFile::create(&wide, Stored::F64).unwrap();
+    writer.push(&Dataset::counts(array![[-1e308], [1e308]], array![1.0, 2.0]).unwrap()).unwrap();
+    assert!(writer.finish().unwrap().in_bytes(&path).is_err());
+    assert_eq!(RowFile::open(&path).unwrap().rows(), 9000, "the file before stays");
+}
+
 #[test]
 fn parts_of_a_file_may_have_no_weight() {
     let folder = TempDir::new().unwrap();

@@ -12,6 +12,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{CsvData, CsvReader, Description, Features, Schema, TypedTable};
@@ -46,16 +48,8 @@ impl Table {
         let name = path.display().to_string();
         let Some(form) = form(path)? else { return Ok(Self::Text(path.into())) };
         let open = || File::open(path).map_err(|e| Error::io(path, e));
-        let read = |kept: Option<&[usize]>| {
-            let (file, rows) = (open()?, Held { limit, kept });
-            quietly(
-                || match form {
-                    Form::Parquet => parquet::read(file, &name, rows),
-                    Form::Arrow => arrow::read(file, &name, rows),
-                },
-                &name,
-            )
-        };
+        let read =
+            |kept: Option<&[usize]>| form.read(open()?, &name, Held { limit, kept, blocks: None });
         let too_long = |error: &Error| matches!(error, Error::Table { advice, .. } if advice.contains(&TOO_LONG));
         let read = match (read(None), sample.filter(|sample| sample.rows >= 2)) {
             (Err(error), Some(sample)) if too_long(&error) => {
@@ -133,6 +127,28 @@ impl Table {
     }
 }
 
+/// The bytes of a block of rows, as text.
+const BLOCK: u64 = 1 << 24;
+
+/// The rows of a file with types, block by block: tables of some 16 MiB of text, of which more than `limit` bytes are refused. A thread
+/// reads the next one meanwhile. `None` of a file of text.
+pub fn blocks(
+    path: &Path,
+    limit: u64,
+) -> Result<Option<impl Iterator<Item = Result<TypedTable, Error>>>, Error> {
+    let Some(form) = form(path)? else { return Ok(None) };
+    let (file, name) = (File::open(path).map_err(|e| Error::io(path, e))?, path.display());
+    let (name, (to, blocks)) = (name.to_string(), sync_channel(1));
+    let read = move || {
+        let held = Held { limit, kept: None, blocks: Some(&to) };
+        let last = form.read(file, &name, held).map(|(table, _)| table);
+        // Nobody waits for it after an error.
+        let _ = to.send(last);
+    };
+    thread::Builder::new().spawn(read).map_err(|e| Error::io(path, e))?;
+    Ok(Some(blocks.into_iter()))
+}
+
 /// The stream of random numbers that rows are drawn by, which is that of no chain.
 const STREAM: u64 = u64::from_le_bytes(*b"row draw");
 
@@ -181,6 +197,23 @@ struct Held<'k> {
     limit: u64,
     /// Their numbers, counted from 0, in their order; `None` for all.
     kept: Option<&'k [usize]>,
+    /// Takes them away block by block.
+    blocks: Option<&'k SyncSender<Result<TypedTable, Error>>>,
+}
+
+impl Held<'_> {
+    /// Gives a block away, if it is one, and begins the next one, whose first row has so many before it.
+    fn give(&self, table: &mut TypedTable, before: usize) -> Result<(), Error> {
+        let Some(to) = self.blocks.filter(|_| table.bytes() >= BLOCK.min(self.limit / 2)) else {
+            return Ok(());
+        };
+        let columns = table.columns().map(|(name, kind)| (name, kind.clone()));
+        let mut next = TypedTable::new(table.name(), columns, self.limit);
+        next.skip_rows(before);
+        let name = next.name().to_string();
+        let block = std::mem::replace(table, next);
+        to.send(Ok(block)).map_err(|_| problem(&name, "nobody takes its rows"))
+    }
 }
 
 /// Runs a reader. Its panic is an error of the file.
@@ -197,6 +230,16 @@ fn quietly<T>(read: impl FnOnce() -> Result<T, Error>, name: &str) -> Result<T, 
 /// An error about a file.
 fn problem(name: &str, problem: impl Into<String>) -> Error {
     Error::Table { table: name.into(), problem: problem.into(), advice: Vec::new() }
+}
+
+impl Form {
+    fn read(self, file: File, name: &str, held: Held) -> Result<(TypedTable, Orders), Error> {
+        let read = || match self {
+            Self::Parquet => parquet::read(file, name, held),
+            Self::Arrow => arrow::read(file, name, held),
+        };
+        quietly(read, name)
+    }
 }
 
 /// The form of a file that is no text. Its bytes decide; its name, where they are of neither form.
@@ -314,6 +357,7 @@ fn fill(
             true => table.end_row()?,
             false => table.skip_rows(1),
         }
+        held.give(table, before + row + 1)?;
     }
     Ok(())
 }

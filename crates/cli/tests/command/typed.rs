@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
+use bnn_mcmc::data::{CsvReader, RowFile, Schema, Stored};
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
@@ -303,4 +304,96 @@ fn classes_are_in_the_order_of_their_type() {
         // Without an order they are in the order of text, as in a file of text.
         assert_eq!(fit(&format!("{file}.c"), ""), r#"["high","low"]"#);
     }
+}
+
+/// Rows that are drawn of a Parquet file which is longer than the limit.
+#[test]
+fn rows_are_drawn_of_a_parquet_file_that_is_too_long() {
+    let place = Place::new();
+    let (columns, _) = table(600);
+    write(&place.path("t.parquet"), &columns, 600, 100, Compression::SNAPPY);
+    let check = |more: &str| place.run(&format!("check t.parquet --limit 6000{more}"));
+    let error = check("").error(1);
+    let is_told = |text: &str, words: &[&str]| {
+        assert!(words.iter().all(|words| text.contains(words)), "{words:?}: {text}");
+    };
+    is_told(&error, &["more than 6000 bytes as text", "--most-rows"]);
+    let drawn = check(" --target y --most-rows 100").well();
+    let rows = "t.parquet: 100 rows of 600, drawn at random, 5 columns";
+    is_told(&drawn, &[rows, "`fit` accepts it"]);
+}
+
+/// A table as a file of rows: those that a program of the library reads from the table itself.
+#[test]
+fn tables_of_any_size_are_stored_as_rows() {
+    let place = Place::new();
+    let (columns, text) = table(600);
+    place.write("t.csv", &text);
+    write(&place.path("t.parquet"), &columns, 600, 250, Compression::SNAPPY);
+    let whole = CsvReader::regression("y").read_path(place.path("t.csv")).unwrap();
+    let read = |name: &str| RowFile::open(place.path(name)).unwrap();
+    // A limit by which the Parquet file is of several blocks.
+    for (table, more) in [("t.csv", ""), ("t.parquet", ""), ("t.parquet", " --limit 8000")] {
+        let store = format!("store {table} --target y --out t.rows --stored f64{more}");
+        let ended = place.run(&store);
+        for words in [
+            "regression, since `y` holds numbers",
+            "599 rows of 9 features, ",
+            "t.rows.schema.json; 1 row left out because of missing values",
+        ] {
+            assert!(ended.err.contains(words), "{words}: {}", ended.err);
+        }
+        assert_eq!(ended.well(), "");
+        let rows = read("t.rows");
+        assert_eq!(rows.stored(), &Stored::F64);
+        // Medians of gaps are those of the first block.
+        let (ours, theirs) = (rows.read(0..599).unwrap(), &whole.dataset);
+        assert_eq!(ours.feature_names(), theirs.feature_names(), "{table}");
+        assert_eq!(ours.real().unwrap(), theirs.real().unwrap());
+        let differing = ours.x().indexed_iter().filter(|(at, x)| **x != theirs.x()[*at]).count();
+        assert!(if more.is_empty() { differing == 0 } else { differing <= 2 }, "{differing}");
+        let schema: Schema = serde_json::from_str(&place.read("t.rows.schema.json")).unwrap();
+        assert_eq!(schema.feature_names(), theirs.feature_names());
+        if more.is_empty() && table == "t.csv" {
+            assert_eq!(schema.read_path(place.path("t.csv")).unwrap().dataset, *theirs);
+        }
+    }
+    // In one byte: whole numbers as they are, others within half a step of 255.
+    place.run("store t.parquet --target y --out t.rows --stored u8").well();
+    let rows = read("t.rows");
+    for (j, name) in rows.feature_names().iter().enumerate() {
+        let (ours, theirs) = (rows.read(0..599).unwrap(), whole.dataset.x());
+        let (ours, theirs) = (ours.x().column(j).to_vec(), theirs.column(j).to_vec());
+        let error = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let most = if name == "x" { 16.0 / 3.0 / 255.0 / 2.0 + 1e-12 } else { 0.0 };
+        assert!(error <= most, "{name}: {error}");
+    }
+    place.run("store iris.csv --target species --out iris.rows").well();
+    assert_eq!(read("iris.rows").response_names(), ["species"]);
+    let files = |of: &Place| {
+        let mut names: Vec<String> = of.files(".").into_keys().collect();
+        names.retain(|name| !name.ends_with(".csv") && !name.ends_with(".parquet"));
+        names
+    };
+    let all = ["iris.rows", "iris.rows.schema.json", "t.rows", "t.rows.schema.json"];
+    assert_eq!(files(&place), all);
+
+    place.write("large.csv", "x,y\n1e300,1\n2,2\n3,3\n");
+    place.write("broken.csv", "x,y\n1,1\n2,2\n3\n");
+    for (flags, code, words) in [
+        ("t.csv", 2, "--target COLUMN"),
+        ("t.csv --target z", 1, "column of t.csv `z`"),
+        ("t.csv --target y --impute 3", 2, "`--impute` is of a fit"),
+        ("t.csv --target y --validation 0.2", 2, "`--validation` is of a fit"),
+        ("t.parquet --target y --decimal comma", 2, "`--decimal` is for tables of text"),
+        ("none.csv --target y", 1, "none.csv"),
+        ("large.csv --target y", 1, "large.csv, line 2, column `x`"),
+        ("broken.csv --target y --stored u8", 1, "line 4"),
+    ] {
+        let error = place.run(&format!("store {flags} --out a.rows")).error(code);
+        assert!(error.contains(words), "{flags}: {error}");
+    }
+    let error = place.run("store t.csv --target y --out no/a.rows").error(1);
+    assert!(error.contains("no/a.rows.part"), "{error}");
+    assert_eq!(files(&place), all, "nothing is left of what was refused");
 }

@@ -1,0 +1,159 @@
+//! `store`: a table of any size as a file of rows, for programs that use the library.
+
+use std::fs;
+use std::iter;
+use std::path::{Path, PathBuf};
+
+use bnn_mcmc::Error;
+use bnn_mcmc::data::{CsvReader, Stored, StoredCsv, TypedTable};
+use clap::{Args, ValueEnum};
+
+use crate::config::{Config, TableSettings};
+use crate::output::{self, count, quoted};
+use crate::{Ended, Failure, check, file, signals, table};
+
+/// The rows of a text that decide what its columns and its response are, where it is longer than a block.
+const SAMPLE: usize = 10_000;
+/// The bytes of a block of text.
+const BLOCK: u64 = 1 << 24;
+
+/// Writes a table of any size to a file of rows, for programs that use the library
+///
+/// The file is one of `RowFile`, which `Posterior::on_file` samples without holding it in memory. The table is read once,
+/// block by block (16 MiB of text), and the levels of labels, the classes and the medians of columns with gaps are those of its
+/// first block: its rows must be in no order. How other tables are read in the same way is written beside it, to
+/// FILE.schema.json, for `Schema::read_path`.
+#[derive(Args)]
+pub struct StoreArgs {
+    /// The table: a CSV file, or one like it, as it is or packed by gzip; a Parquet or an Arrow (Feather) file
+    data: PathBuf,
+    #[command(flatten)]
+    table: TableSettings,
+    /// The file of rows, which takes the place of one that is there
+    #[arg(long, short, value_name = "FILE", help_heading = "File")]
+    out: PathBuf,
+    /// The form of the features
+    #[arg(long, default_value = "f32", help_heading = "File")]
+    stored: Form,
+}
+
+/// The form of numbers in the file.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Form {
+    /// 8 bytes, as they are
+    F64,
+    /// 4 bytes, 7 digits
+    F32,
+    /// 2 bytes, 3 digits, up to 65,504
+    F16,
+    /// 1 byte: whole numbers that span at most 255 as they are, else 256 values from the smallest to the largest; written
+    /// by way of a file of 8 bytes beside it
+    U8,
+}
+
+pub fn run(args: StoreArgs) -> Result<Ended, Failure> {
+    let StoreArgs { data, table, out, stored } = args;
+    let config = Config { data: Some(data), table, ..Config::default() };
+    let mut config = config.over(None)?;
+    for (flag, is_given) in [
+        ("--impute", config.table.impute.is_some()),
+        ("--validation", config.table.validation != Some(0.0)),
+    ] {
+        if is_given {
+            let problem = format!("`{flag}` is of a fit: all rows are stored, as they are");
+            return Err(Failure::usage(problem));
+        }
+    }
+    let data = config.data()?.to_path_buf();
+    let mut blocks = table::blocks(&data, config.limit())?;
+    if blocks.is_some() {
+        config.check_no_text()?;
+    }
+    let first = blocks.as_mut().and_then(Iterator::next).transpose()?;
+    let reader = config.reader()?;
+    let described = match &first {
+        Some(block) => reader.describe_table(block)?,
+        None => reader.limit(BLOCK).sample(SAMPLE, 0).describe_path(&data)?,
+    };
+    config.name_columns(&described);
+    let why = config.settle(&described);
+    let found = config.findings(&described)?;
+    if !found.is_empty() {
+        output::note(check::said(&found).trim_end());
+    }
+    if let Some(why) = why? {
+        output::note(&why);
+    }
+    let reader = config.settled_reader(&described)?;
+    let blocks = first.map(|first| iter::once(Ok(first)).chain(blocks.into_iter().flatten()));
+    let StoredCsv { rows, schema, dropped, stand_ins, .. } = match stored {
+        Form::F64 => store(&reader, &data, blocks, &out, Stored::F64),
+        Form::F32 => store(&reader, &data, blocks, &out, Stored::F32),
+        Form::F16 => store(&reader, &data, blocks, &out, Stored::F16),
+        Form::U8 => {
+            let wide = beside(&out, ".wide")?;
+            signals::begin(|| (), |()| Some(wide.clone()));
+            let written = store(&reader, &data, blocks, &wide, Stored::F64).and_then(|mut all| {
+                all.rows = unless_ended(&out, || all.rows.in_bytes(&out))?;
+                Ok(all)
+            });
+            signals::forget(&wide, || drop(fs::remove_file(&wide)));
+            written
+        }
+    }?;
+    let json = serde_json::to_string_pretty(&schema).map_err(|e| Failure::error(e.to_string()))?;
+    let schema = beside(&out, ".schema.json")?;
+    file::write(&schema, &json)?;
+    let bytes = fs::metadata(&out).map_err(|e| Error::io(&out, e))?.len();
+    let shown = |path: &Path| quoted(&path.display().to_string());
+    let mut text = format!(
+        "{} of {}, {}, in {}; how other tables are read like it is in {}",
+        count(rows.rows(), "row"),
+        count(rows.n_features(), "feature"),
+        count(usize::try_from(bytes).unwrap_or(usize::MAX), "byte"),
+        shown(&out),
+        shown(&schema)
+    );
+    if !dropped.is_empty() {
+        let left_out = count(dropped.len(), "row");
+        text.push_str(&format!("; {left_out} left out because of missing values"));
+    }
+    for stand_in in &stand_ins {
+        text.push_str(&format!("; {stand_in}"));
+    }
+    output::note(&text);
+    Ok(Ended::Done)
+}
+
+/// Stores the blocks, or the file of text where there are none.
+fn store(
+    reader: &CsvReader,
+    data: &Path,
+    blocks: Option<impl Iterator<Item = Result<TypedTable, Error>>>,
+    to: &Path,
+    stored: Stored,
+) -> Result<StoredCsv, Failure> {
+    unless_ended(to, || match blocks {
+        Some(blocks) => reader.store_tables(blocks, to, stored),
+        None => reader.store_path(data, to, stored),
+    })
+}
+
+/// Writes a file of rows, of which a signal leaves nothing.
+fn unless_ended<T>(to: &Path, write: impl FnOnce() -> Result<T, Error>) -> Result<T, Failure> {
+    let part = beside(to, ".part")?;
+    signals::begin(|| (), |()| Some(part.clone()));
+    let written = write();
+    signals::forget(&part, || ());
+    Ok(written?)
+}
+
+/// The path of a file beside another one, whose name goes on.
+fn beside(path: &Path, ending: &str) -> Result<PathBuf, Failure> {
+    let mut name = match path.file_name() {
+        Some(name) => name.to_os_string(),
+        None => return Err(Failure::usage(format!("`--out`: {} is no file", path.display()))),
+    };
+    name.push(ending);
+    Ok(path.with_file_name(name))
+}
