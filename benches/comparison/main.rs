@@ -106,7 +106,10 @@ fn of<T: GradTarget + Sync>(
         let densities: Vec<f64> =
             points.iter().map(|q| target.log_density(q, &mut ws).total()).collect();
         let starts = &points[..CHAINS];
-        println!("{}", json!({"points": points, "log_densities": densities, "starts": starts, "data": data}));
+        println!(
+            "{}",
+            json!({"points": points, "log_densities": densities, "starts": starts, "data": data})
+        );
         return;
     }
     let sampler = &words[2][..];

@@ -128,9 +128,9 @@ def check_pymc(model, starts, problem, name):
             values[f"{variable}_log__"] = np.log(values.pop(variable))
         return log_density({key: np.asarray(value) for key, value in values.items()})
 
-    # PyMC has a constant of the half-Cauchy in single precision.
+    # PyMC has constants of priors, such as the logarithms of scales, in single precision.
     first = of(np.asarray(problem["points"][0])) - problem["log_densities"][0]
-    assert abs(first) < 1e-6, f"a constant of {first}"
+    assert abs(first) < 1e-5, f"a constant of {first}"
     problems.check(problem, lambda theta: of(theta) - first)
 
 
