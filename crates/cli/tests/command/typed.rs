@@ -382,7 +382,7 @@ fn tables_of_any_size_are_stored_as_rows() {
     place.write("broken.csv", "x,y\n1,1\n2,2\n3\n");
     for (flags, code, words) in [
         ("t.csv", 2, "--target COLUMN"),
-        ("t.csv --target z", 1, "column of t.csv `z`"),
+        ("t.csv --target z", 1, "no column of t.csv named `z`"),
         ("t.csv --target y --impute 3", 2, "`--impute` is of a fit"),
         ("t.csv --target y --validation 0.2", 2, "`--validation` is of a fit"),
         ("t.parquet --target y --decimal comma", 2, "`--decimal` is for tables of text"),
