@@ -12,8 +12,9 @@ use crate::config::{Config, TableSettings};
 use crate::output::{self, count, quoted};
 use crate::{Ended, Failure, check, file, signals, table};
 
-/// The rows of a text that decide what its columns and its response are, where it is longer than a block.
-const SAMPLE: usize = 10_000;
+/// The rows, drawn at random, that decide what columns and response are of a text that is longer than a block: few, since a row
+/// of thousands of columns takes tens of kilobytes.
+const SAMPLE: usize = 300;
 /// The bytes of a block of text.
 const BLOCK: u64 = 1 << 24;
 

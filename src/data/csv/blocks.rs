@@ -294,12 +294,15 @@ impl Blocks {
             self.is_over = more.len() < self.size;
             let before = text.len();
             text.extend(more);
-            source.check_limit("line", &text, limit.max(self.size as u64))?;
             // Old Macintosh files have CR alone.
             let end = |end: u8| text[before..].iter().rposition(|byte| *byte == end);
-            if let Some(end) = end(b'\n').or_else(|| end(b'\r')).filter(|_| !self.is_over) {
-                self.rest = text.split_off(before + end + 1);
-                break;
+            match end(b'\n').or_else(|| end(b'\r')) {
+                None => source.check_limit("line", &text, limit.max(self.size as u64))?,
+                Some(_) if self.is_over => {}
+                Some(end) => {
+                    self.rest = text.split_off(before + end + 1);
+                    break;
+                }
             }
         }
         if text.is_empty() {
@@ -395,6 +398,15 @@ mod tests {
         }
         let words = stored(&reader, (text + "1,c,1,2\n").as_bytes(), 100).unwrap_err();
         assert!(words.to_string().contains("column `g`: `c` is not among"), "{words}");
+    }
+
+    /// The limit is that of a line, also where it is as long as a block.
+    #[test]
+    fn lines_are_within_the_limit_and_not_blocks() {
+        let mut text = String::from("x,y\n");
+        (0..500).for_each(|i| write!(text, "{i}.25,{}\n", i % 7).unwrap());
+        let reader = CsvReader::regression("y").limit(200);
+        assert_eq!(stored(&reader, text.as_bytes(), 200).unwrap().rows.rows(), 500);
     }
 
     /// The encoding is that of the file, whatever a later block begins with.

@@ -370,6 +370,11 @@ fn tables_of_any_size_are_stored_as_rows() {
     }
     place.run("store iris.csv --target species --out iris.rows").well();
     assert_eq!(read("iris.rows").response_names(), ["species"]);
+    // Longer than a block, of which a sample says what the columns are.
+    let lines: String = (0..1_500_000).map(|i| format!("{}.25,{}\n", i, i % 7)).collect();
+    place.write("long.csv", &format!("x,y\n{lines}"));
+    place.run("store long.csv --target y --task regression --out t.rows").well();
+    assert_eq!(read("t.rows").rows(), 1_500_000);
     let files = |of: &Place| {
         let mut names: Vec<String> = of.files(".").into_keys().collect();
         names.retain(|name| !name.ends_with(".csv") && !name.ends_with(".parquet"));
