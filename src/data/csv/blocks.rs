@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn lines_are_within_the_limit_and_not_blocks() {
         let mut text = String::from("x,y\n");
-        (0..500).for_each(|i| write!(text, "{i}.25,{}\n", i % 7).unwrap());
+        (0..500).for_each(|i| writeln!(text, "{i}.25,{}", i % 7).unwrap());
         let reader = CsvReader::regression("y").limit(200);
         assert_eq!(stored(&reader, text.as_bytes(), 200).unwrap().rows.rows(), 500);
     }
