@@ -10,19 +10,18 @@ use clap::{Args, ValueEnum};
 
 use crate::config::{Config, TableSettings};
 use crate::output::{self, count, quoted};
-use crate::{Ended, Failure, check, file, signals, table};
+use crate::{Ended, Failure, file, fit, signals, table};
 
 /// The rows, drawn at random, that decide what columns and response are of a text that is longer than a block: few, since a row
 /// of thousands of columns takes tens of kilobytes.
 const SAMPLE: usize = 300;
-/// The bytes of a block of text.
-const BLOCK: u64 = 1 << 24;
 
 /// Writes a table of any size to a file of rows, for programs that use the library
 ///
-/// The file is one of `RowFile`, which `Posterior::on_file` samples without holding it in memory. The table is read once,
+/// The file is one of `RowFile`, which `Posterior::on_file` samples without holding it in memory. The table is read
 /// block by block (16 MiB of text), and the levels of labels, the classes and the medians of columns with gaps are those of its
-/// first block: its rows must be in no order. How other tables are read in the same way is written beside it, to
+/// first block: its rows must be in no order. Text that is longer is read once before, for a sample of rows that says what the
+/// columns are. How other tables are read in the same way is written beside it, to
 /// FILE.schema.json, for `Schema::read_path`.
 #[derive(Args)]
 pub struct StoreArgs {
@@ -74,17 +73,10 @@ pub fn run(args: StoreArgs) -> Result<Ended, Failure> {
     let reader = config.reader()?;
     let described = match &first {
         Some(block) => reader.describe_table(block)?,
-        None => reader.limit(BLOCK).sample(SAMPLE, 0).describe_path(&data)?,
+        None => reader.limit(table::BLOCK).sample(SAMPLE, 0).describe_path(&data)?,
     };
     config.name_columns(&described);
-    let why = config.settle(&described);
-    let found = config.findings(&described)?;
-    if !found.is_empty() {
-        output::note(check::said(&found).trim_end());
-    }
-    if let Some(why) = why? {
-        output::note(&why);
-    }
+    fit::settle(&mut config, &described)?;
     let reader = config.settled_reader(&described)?;
     let blocks = first.map(|first| iter::once(Ok(first)).chain(blocks.into_iter().flatten()));
     let StoredCsv { rows, schema, dropped, stand_ins, .. } = match stored {

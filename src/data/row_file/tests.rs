@@ -155,7 +155,7 @@ fn halves_are_rounded_alike_everywhere() {
     assert_eq!(read.x().column(0).to_vec(), values.map(|(_, rounded)| rounded));
 }
 
-/// Rows of weight 0 alone are rows, too.
+/// Bytes are exact where they can be, and within half a step elsewhere.
 #[test]
 fn bytes_hold_whole_numbers_as_they_are() {
     let folder = TempDir::new().unwrap();
@@ -193,6 +193,7 @@ fn bytes_hold_whole_numbers_as_they_are() {
     assert_eq!(RowFile::open(&path).unwrap().rows(), 9000, "the file before stays");
 }
 
+/// Rows of weight 0 alone are rows, too.
 #[test]
 fn parts_of_a_file_may_have_no_weight() {
     let folder = TempDir::new().unwrap();

@@ -128,7 +128,7 @@ impl Table {
 }
 
 /// The bytes of a block of rows, as text.
-const BLOCK: u64 = 1 << 24;
+pub const BLOCK: u64 = 1 << 24;
 
 /// The rows of a file with types, block by block: tables of some 16 MiB of text, of which more than `limit` bytes are refused. A thread
 /// reads the next one meanwhile. `None` of a file of text.
