@@ -11,7 +11,7 @@
 //! ```
 //!
 //! with R-hat of the predictions, since effective draws of chains that disagree say nothing. Each run has about the same number of gradients, so that
-//! slow ones are not cut short. The output is the table of `benches/README.md` in Markdown.
+//! slow ones are not cut short. The output is the table behind `benches/comparison/README.md` in Markdown.
 //!
 //! The tutorial's discussion suggests ensembles of linear models, which converge, in the place of networks: with --linear each set is fitted by one linear model, by 20 of them, each on a
 //! bootstrap sample of the rows, and by a network, and the log density of held-out rows is compared.

@@ -129,10 +129,14 @@ fn of<T: GradTarget + Sync>(
                     .run()
             };
         }
-        let dense = Preconditioner::Dense;
+        let dense = Preconditioner::DenseFromGradients;
         let draws = match sampler {
             "nuts" => run!(Nuts::default(), 1000),
             "nuts-dense" => run!(Nuts { preconditioner: dense, ..Nuts::default() }, 1000),
+            "nuts-variances" => {
+                let preconditioner = Preconditioner::Diagonal;
+                run!(Nuts { preconditioner, ..Nuts::default() }, 1000)
+            }
             "mams" => run!(Mams::default(), 1000),
             "long" => run!(Nuts { target_accept: 0.9, ..Nuts::default() }, 25_000),
             _ => panic!("no sampler {sampler}"),

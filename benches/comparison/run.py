@@ -1,8 +1,11 @@
-"""The comparison with other samplers: `python3 benches/comparison/run.py` does all of it, in some two hours on two idle cores.
+"""The comparison with others: `python3 benches/comparison/run.py` does all of it, in less than three hours on two idle cores.
 
 It makes an environment with the versions of requirements.txt, builds `main.rs`, runs our samplers and those of `peers.py`, each on a
-core of its own, adds their lines to results.jsonl, and writes the page (`page.py`). What results.jsonl has already is not run again: remove it to begin
-anew. --only REGEX runs some of the jobs, whose names are as in `summers nutpie-tuned`; --seeds N runs fewer seeds.
+core of its own, and adds their lines to results.jsonl; then it makes another environment (requirements-tables.txt and our Python package) and runs
+`tables.py`, one regression after the other on all cores, and adds its lines to tables.jsonl; then `examples/acceptance.rs`, whose tables become acceptance.md
+and linear.md; and it writes the page (`page.py`). What
+these files have already is not run again: remove them to begin anew. --only REGEX runs some of the jobs, whose names are as in `summers nutpie-tuned` and
+`diabetes bde`; --seeds N runs fewer seeds of the samplers.
 """
 
 import argparse
@@ -18,21 +21,23 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-RESULTS = HERE / "results.jsonl"
+RESULTS, OF_TABLES = HERE / "results.jsonl", HERE / "tables.jsonl"
 PROBLEMS = ["linear", "logistic", "schools", "summers", "classes", "network"]
-OURS = ["nuts", "nuts-dense", "mams"]
+OURS = ["nuts", "nuts-variances", "nuts-dense", "mams"]
 PEERS = [f"{peer}{more}" for peer in ("pymc", "numpyro", "blackjax", "stan", "nutpie") for more in ("", "-tuned")]
 # Long runs of two programs, whose mean is what the others are measured against.
 REFERENCES = ["long", "nutpie-long"]
 SEEDS = 10
+# The seconds that a regression of a table may take.
+LIMIT = 900
 
 
-def environment(folder):
+def environment(folder, requirements, *more):
     """The Python with the libraries."""
-    python = folder / "venv" / "bin" / "python"
+    python = folder / "bin" / "python"
     if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "-r", HERE / "requirements.txt"], check=True)
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "-r", HERE / requirements, *more], check=True)
     return python
 
 
@@ -44,11 +49,11 @@ def built():
     return next(m["executable"] for m in made if m.get("target", {}).get("name") == "comparison" and m.get("executable"))
 
 
-def done():
-    if not RESULTS.exists():
+def done(path, *keys):
+    if not path.exists():
         return set()
-    with RESULTS.open() as file:
-        return {(line["problem"], line["sampler"], line["seed"]) for line in map(json.loads, file)}
+    with path.open() as file:
+        return {tuple(line[key] for key in keys) for line in map(json.loads, file)}
 
 
 def rounded(line):
@@ -64,12 +69,21 @@ def main():
     args = parser.parse_args()
     args.folder = args.folder.resolve()
     args.folder.mkdir(parents=True, exist_ok=True)
-    python, program = environment(args.folder), built()
+    python = environment(args.folder / "venv", "requirements.txt")
+    samplers(args, python)
+    tables(args)
+    acceptance()
+    subprocess.run([python, HERE / "page.py"], check=True)
+
+
+def samplers(args, python):
+    """Our samplers and those of others, each on a core of its own."""
+    program = built()
     for problem in PROBLEMS:
         with (args.folder / f"{problem}.json").open("w") as file:
             subprocess.run([program, "problem", problem], stdout=file, check=True)
 
-    known, jobs = done(), queue.Queue()
+    known, jobs = done(RESULTS, "problem", "sampler", "seed"), queue.Queue()
     # Those that take longest come first.
     for sampler in REFERENCES + PEERS + OURS:
         for problem in reversed(PROBLEMS):
@@ -109,7 +123,39 @@ def main():
         worker.start()
     for worker in workers:
         worker.join()
-    subprocess.run([python, HERE / "page.py"], check=True)
+
+
+def acceptance():
+    """The study of acceptance rates, and ensembles of linear models."""
+    for name, words in ("acceptance.md", []), ("linear.md", ["--linear"]):
+        if not (HERE / name).exists():
+            command = ["cargo", "run", "--release", "--locked", "--example", "acceptance", "--", *words]
+            (HERE / name).write_text(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def tables(args):
+    """Regressions of tables, one after the other on all cores, each for at most fifteen minutes."""
+    python = environment(args.folder / "tables-venv", "requirements-tables.txt", ROOT / "crates" / "python")
+    words = [python, HERE / "tables.py"]
+    jobs = json.loads(subprocess.run([*words, "jobs"], stdout=subprocess.PIPE, check=True).stdout)
+    known = done(OF_TABLES, "table", "split", "library")
+    for table, split, library in jobs:
+        # The others are compared with the log densities of ours, which are in the folder.
+        if library == "ours" and not (args.folder / f"{table}-{split}-ours.npy").exists():
+            known.discard((table, split, library))
+        if (table, split, library) in known or not re.search(args.only, f"{table} {library}"):
+            continue
+        try:
+            ran = subprocess.run(
+                [*words, table, str(split), library, args.folder], cwd=args.folder, capture_output=True, text=True, timeout=LIMIT
+            )
+            failed = f"exit code {ran.returncode}: {(ran.stderr.strip().splitlines() or ['no word'])[-1][:300]}"
+            found = json.loads(ran.stdout.splitlines()[-1]) if ran.returncode == 0 else {"failed": failed}
+        except subprocess.TimeoutExpired:
+            found = {"failed": f"not over after {LIMIT} s"}
+        with OF_TABLES.open("a") as file:
+            file.write(json.dumps({"table": table, "split": split, "library": library} | found) + "\n")
+        print(table, split, library, found, flush=True)
 
 
 main()

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Lengths of a warm-up's windows.
 ///
-/// A warm-up of n iterations has three phases: the first 15 % adapt the step size only, while the
-/// chain finds the bulk of the target; the middle 60 % estimate variances or covariances in windows
+/// A warm-up of n iterations has three phases: the first 15 % ([`early`](Self::early): 1 %) adapt the step size only, while the
+/// chain finds the bulk of the target; the iterations until 75 % estimate variances or covariances in windows
 /// of doubling length, each from its own iterations alone; the last 25 % adapt the step size only,
 /// to the scale that was learnt. The idea of windows is Stan's (reference manual, section on
 /// adaptation); the long last phase is needed by Metropolis samplers, whose acceptance is noisier
@@ -22,10 +22,20 @@ impl Windows {
 
     /// The windows of a warm-up of `iterations` iterations.
     pub fn new(iterations: usize) -> Self {
-        let first = (iterations as u128 * 15 / 100) as usize;
+        Self::after(15, Self::SHORTEST, iterations)
+    }
+
+    /// Windows that begin after 1 % of the iterations, the first of 10 or more: for a map that a few draws determine, also of a chain that has not come to rest, and
+    /// without which iterations are dear.
+    pub fn early(iterations: usize) -> Self {
+        Self::after(1, 10, iterations)
+    }
+
+    fn after(percent: u128, shortest: usize, iterations: usize) -> Self {
+        let first = (iterations as u128 * percent / 100) as usize;
         let last = iterations - iterations / 4;
         let mut ends = Vec::new();
-        let (mut start, mut length) = (first, Self::SHORTEST.max((last - first) / 64));
+        let (mut start, mut length) = (first, shortest.max((last - first) / 64));
         while last - start >= length {
             // A window that would leave too little for the next, doubled one takes the rest.
             let end = if (last - start) / 3 < length { last } else { start + length };
@@ -55,6 +65,8 @@ mod tests {
     fn windows_double_and_fill_the_middle_phase() {
         let windows = Windows::new(1000);
         assert_eq!((windows.first, &windows.ends[..]), (150, &[175, 225, 325, 750][..]));
+        let early = Windows::early(1000);
+        assert_eq!((early.first, &early.ends[..]), (10, &[21, 43, 87, 175, 351, 750][..]));
         for n in 0..3000 {
             let windows = Windows::new(n);
             let inside = (0..n).filter(|i| windows.contains(*i)).count();

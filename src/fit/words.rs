@@ -81,6 +81,9 @@ fn steps_in_words(
             "a scale for each parameter by its draws and gradients in warm-up"
         }
         Preconditioner::Dense => "a dense linear map by the draws of warm-up",
+        Preconditioner::DenseFromGradients => {
+            "a dense linear map by the draws and gradients of warm-up"
+        }
     };
     format!("{steps}, {map}")
 }

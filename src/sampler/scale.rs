@@ -7,6 +7,7 @@ use crate::Error;
 use crate::adapt::{Covariance, DualAveraging, Variance, Windows};
 use crate::error::positive;
 use crate::linalg::cholesky::Cholesky;
+use crate::linalg::geometric_mean::geometric_mean;
 use crate::memory;
 use crate::message::Setting;
 use crate::portable::powf;
@@ -45,6 +46,22 @@ pub enum Preconditioner {
     /// draws as [`Diagonal`](Self::Diagonal). Not for networks: on iris it left MALA with fewer
     /// than a tenth of the effective draws that [`Diagonal`](Self::Diagonal) gives.
     Dense,
+    /// A full matrix M from the covariances A of positions and B of gradients, for kernels that use gradients: the symmetric one with
+    ///
+    /// ```text
+    /// M B M = A
+    /// ```
+    ///
+    /// which minimises the Fisher divergence between the draws in the coordinates x and N(0, I) (Seyboldt, Carlson and Carpenter 2026, arXiv:2603.18845, section on full
+    /// matrices). For a normal target with precision P every gradient is g = -P (q - mu), so that B = P A P for any draws, and M is the covariance P^-1 from a few draws more than there are coordinates,
+    /// without an error of sampling and before the chain has come to rest. So it has no unit, and keeps correlations that
+    /// [`Dense`](Self::Dense) shrinks away; its first window begins after 1 % of the warm-up, since trajectories are long without it. In z = q / s, s the scales of
+    /// [`DiagonalFromGradients`](Self::DiagonalFromGradients), A + e I and B + e I with e = 1e-6 take the place of A and B, so that
+    /// directions which no draw has seen keep that scale; where the chain has moved fewer than 2 d times, only these scales are taken. Cost and memory are those of `Dense`, thrice the memory while a window ends.
+    ///
+    /// For targets that are about one ellipsoid in units of their own: of a regression on the year, whose intercept and slope have a correlation of -0.9999, see
+    /// `benches/comparison/README.md`.
+    DenseFromGradients,
 }
 
 /// A step size and a linear map, adapted during warm-up. See the [`Preconditioner`].
@@ -75,15 +92,29 @@ struct Adaptation {
 enum Moments {
     None,
     Diagonal(Variance),
-    DiagonalFromGradients { positions: Variance, gradients: Variance },
+    DiagonalFromGradients {
+        positions: Variance,
+        gradients: Variance,
+    },
     Dense(Covariance),
+    /// `moves` are the steps of the window by which the chain moved.
+    DenseFromGradients {
+        positions: Covariance,
+        gradients: Covariance,
+        moves: usize,
+    },
 }
 
 impl Preconditioner {
-    /// The numbers in the matrices of a [`Scale`]: the factor, the running covariance, and a copy of either
+    /// The numbers in the matrices of a [`Scale`]: the factor, the running covariances, and what is made of them
     /// while a window ends.
     pub(super) fn matrix_numbers(self, dim: usize) -> usize {
-        if self == Self::Dense { dim.saturating_mul(dim).saturating_mul(4) } else { 0 }
+        let matrices = match self {
+            Self::Dense => 4,
+            Self::DenseFromGradients => 12,
+            _ => 0,
+        };
+        dim.saturating_mul(dim).saturating_mul(matrices)
     }
 }
 
@@ -132,11 +163,20 @@ impl Scale {
                 let moments = Moments::DiagonalFromGradients { positions, gradients };
                 (Map::Diagonal(vec![1.0; dim]), moments)
             }
-            Preconditioner::Dense => {
+            Preconditioner::Dense | Preconditioner::DenseFromGradients => {
                 let mut identity = vec![0.0; dim * dim];
                 identity.iter_mut().step_by(dim + 1).for_each(|x| *x = 1.0);
                 let identity = Cholesky::new("identity", &identity, dim)?;
-                (Map::Dense(identity), Moments::Dense(Covariance::new(dim)))
+                let positions = Covariance::new(dim);
+                let moments = match preconditioner {
+                    Preconditioner::Dense => Moments::Dense(positions),
+                    _ => Moments::DenseFromGradients {
+                        positions,
+                        gradients: Covariance::new(dim),
+                        moves: 0,
+                    },
+                };
+                (Map::Dense(identity), moments)
             }
         };
         let adaptation = Some(Adaptation {
@@ -242,7 +282,10 @@ impl Scale {
             adaptation.dual.update(step.accept_prob.unwrap_or(0.0));
             self.step_size = adaptation.dual.step_size();
         }
-        let windows = adaptation.windows.get_or_insert_with(|| Windows::new(warmup.total));
+        let windows = adaptation.windows.get_or_insert_with(|| match adaptation.moments {
+            Moments::DenseFromGradients { .. } => Windows::early(warmup.total),
+            _ => Windows::new(warmup.total),
+        });
         if !windows.contains(warmup.iteration) {
             return false;
         }
@@ -256,6 +299,13 @@ impl Scale {
                 }
             }
             Moments::Dense(covariance) => covariance.update(current.q()),
+            Moments::DenseFromGradients { positions, gradients, moves } => {
+                *moves += usize::from(step.accepted);
+                positions.update(current.q());
+                if current.has_force() {
+                    gradients.update(current.force());
+                }
+            }
         }
         let learnt =
             windows.ends_after(warmup.iteration) && self.map.learn(&mut adaptation.moments);
@@ -296,14 +346,65 @@ fn learn_diagonal(sd: &mut [f64], positions: &mut Variance, gradients: Option<&V
     let moved = v.iter().all(|v| v.is_finite() && *v > 0.0);
     if moved {
         for ((sd, v), g) in sd.iter_mut().zip(v).zip(g) {
-            // A coordinate whose gradient hardly varies, as under a uniform prior where the data do
-            // not inform it, uses its positions alone.
-            let from_both = powf(v / g, 0.25);
-            let known = g > 0.0 && from_both.is_normal() && from_both <= 1e3 * v.sqrt();
-            *sd = if known { from_both } else { (data * v + prior).sqrt() };
+            *sd = scale_from(v, g).unwrap_or((data * v + prior).sqrt());
         }
     }
     moved
+}
+
+/// The scale of a coordinate from the variances of its positions and gradients. None if its gradient hardly varies, as under a uniform
+/// prior where the data do not inform it: its positions alone know it then.
+fn scale_from(v: f64, g: f64) -> Option<f64> {
+    let from_both = powf(v / g, 0.25);
+    let known = g > 0.0 && from_both.is_normal() && from_both <= 1e3 * v.sqrt();
+    known.then_some(from_both)
+}
+
+/// M of a window's covariances, which are reset, after so many moves. None if they are unusable.
+fn dense_from_gradients(
+    positions: &mut Covariance,
+    gradients: &mut Covariance,
+    moves: usize,
+) -> Option<Vec<f64>> {
+    let (n, dim) = (positions.count(), positions.mean().len());
+    let complete = gradients.count() == n;
+    let (data, prior) = regularisation(n);
+    let (mut a, mut b) = (vec![0.0; dim * dim], vec![0.0; dim * dim]);
+    positions.covariance(&mut a);
+    gradients.covariance(&mut b);
+    positions.reset();
+    gradients.reset();
+    let mut scales = vec![0.0; dim];
+    let mut all_known = complete && moves >= 2 * dim; //~ dense-few
+    for (i, scale) in scales.iter_mut().enumerate() {
+        let (v, g) = (a[i * dim + i], if complete { b[i * dim + i] } else { 0.0 });
+        if !(v.is_finite() && v > 0.0) {
+            return None;
+        }
+        let from_both = scale_from(v, g);
+        all_known &= from_both.is_some();
+        *scale = from_both.unwrap_or((data * v + prior).sqrt());
+    }
+    let mut m = vec![0.0; dim * dim];
+    if all_known {
+        for i in 0..dim {
+            for j in 0..dim {
+                let unit = scales[i] * scales[j];
+                let floor = if i == j { 1e-6 } else { 0.0 };
+                a[i * dim + j] = a[i * dim + j] / unit + floor;
+                b[i * dim + j] = b[i * dim + j] * unit + floor; //~ dense-gradients
+            }
+        }
+        m = geometric_mean(&a, &b, dim).ok()?;
+    } else {
+        m.iter_mut().step_by(dim + 1).for_each(|m| *m = 1.0);
+    }
+    for i in 0..dim {
+        for j in 0..dim {
+            m[i * dim + j] *= scales[i] * scales[j];
+        }
+    }
+    Some(m)
 }
 
 impl Map {
@@ -335,6 +436,17 @@ impl Map {
                     _ => false,
                 }
             }
+            (Map::Dense(factor), Moments::DenseFromGradients { positions, gradients, moves }) => {
+                let dim = positions.mean().len();
+                let m = dense_from_gradients(positions, gradients, std::mem::take(moves));
+                match m.and_then(|m| Cholesky::new("scale", &m, dim).ok()) {
+                    Some(new) => {
+                        *factor = new;
+                        true
+                    }
+                    None => false,
+                }
+            }
             _ => false,
         }
     }
@@ -343,7 +455,72 @@ impl Map {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::eigen::SymmetricEigen;
     use crate::rng::ChainRng;
+
+    /// M of `n` draws of a random walk, which are dependent and have not come to rest, of N(0, P^-1), a pair of whose coordinates has the correlation 0.9999, in `units`.
+    fn learnt_of_normal(
+        dim: usize,
+        n: usize,
+        units: &dyn Fn(usize) -> f64,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let (rho, mut rng) = (0.9999, ChainRng::new(3, 0));
+        // P in the units of `units`: the first two coordinates are the pair, the others independent.
+        let precision = |i: usize, j: usize| {
+            let scaled = match (i.min(j), i.max(j)) {
+                (0, 0) | (1, 1) => 1.0 / (1.0 - rho * rho),
+                (0, 1) => -rho / (1.0 - rho * rho),
+                (a, b) => f64::from(a == b),
+            };
+            scaled / (units(i) * units(j))
+        };
+        let (mut positions, mut gradients) = (Covariance::new(dim), Covariance::new(dim));
+        let mut q: Vec<f64> = (0..dim).map(|i| 10.0 * units(i)).collect();
+        for _ in 0..n {
+            q.iter_mut().enumerate().for_each(|(i, q)| *q += 0.3 * units(i) * rng.normal());
+            let force = |i: usize| -(0..dim).map(|j| precision(i, j) * q[j]).sum::<f64>();
+            positions.update(&q);
+            gradients.update(&(0..dim).map(force).collect::<Vec<_>>());
+        }
+        let learnt = dense_from_gradients(&mut positions, &mut gradients, n).unwrap();
+        let exact = |i: usize, j: usize| {
+            let scaled = match (i.min(j), i.max(j)) {
+                (0, 1) => rho,
+                (a, b) => f64::from(a == b),
+            };
+            scaled * units(i) * units(j)
+        };
+        let exact = (0..dim * dim).map(|k| exact(k / dim, k % dim)).collect();
+        (learnt, exact)
+    }
+
+    /// The largest and the least factor by which the standard deviation of a direction is off: the eigenvalues of L^-1 M L^-T, `exact` = L L^T.
+    fn off_by(learnt: &[f64], exact: &[f64], dim: usize) -> [f64; 2] {
+        let lower = Cholesky::new("exact", exact, dim).unwrap();
+        let mut rows = learnt.to_vec();
+        for _ in 0..2 {
+            rows.chunks_exact_mut(dim).for_each(|row| lower.solve_lower(row));
+            rows = (0..dim * dim).map(|k| rows[k % dim * dim + k / dim]).collect();
+        }
+        let values = SymmetricEigen::new("M", &rows, dim).unwrap().values;
+        [values[0].sqrt(), values[dim - 1].sqrt()]
+    }
+
+    #[test]
+    fn dense_scales_from_gradients_are_those_of_a_normal_target() {
+        for (dim, n) in [(2, 25), (3, 25), (10, 25), (10, 100)] {
+            for units in
+                [&|_| 1.0, &|i| if i % 2 == 0 { 1e-6 } else { 1e4 }] as [&dyn Fn(usize) -> f64; 2]
+            {
+                let (learnt, exact) = learnt_of_normal(dim, n, units);
+                let [least, largest] = off_by(&learnt, &exact, dim);
+                assert!(0.98 < least && largest < 1.02, "{dim}, {n}: {least} to {largest}");
+            }
+        }
+        // Too few draws for a matrix: the scales of each coordinate.
+        let (learnt, _) = learnt_of_normal(10, 19, &|_| 1.0);
+        assert!((0..100).all(|k| (learnt[k] != 0.0) == (k % 11 == 0)));
+    }
 
     /// Multiplying q by c multiplies its scale by c and its gradient by 1 / c.
     #[test]

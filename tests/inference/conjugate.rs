@@ -70,6 +70,7 @@ fn nuts_hmc_and_mams_with_known_and_with_sampled_noise() {
         Preconditioner::Diagonal,
         Preconditioner::DiagonalFromGradients,
         Preconditioner::Dense,
+        Preconditioner::DenseFromGradients,
     ] {
         let nuts = Nuts { preconditioner, ..Nuts::default() };
         let hmc = Hmc { preconditioner, ..Hmc::default() };

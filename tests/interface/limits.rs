@@ -127,6 +127,7 @@ fn every_number_that_is_too_large_or_zero_is_refused_by_name() {
         ("no rungs", rungs(0), Some("rungs of the ladder")),
         ("scale", scale(Preconditioner::Diagonal), Some("dim")),
         ("dense scale", scale(Preconditioner::Dense), Some("dim")),
+        ("dense scale of gradients", scale(Preconditioner::DenseFromGradients), Some("dim")),
         ("ascent", ascent(MAX).run(&[1.0, 1.0]).map(drop), Some("steps")),
         ("ascent 0", ascent(0).run(&[1.0, 1.0]).map(drop), Some("steps")),
         ("ascents", ascent(3).run_each(&Init::Random, MAX).map(drop), Some("chains")),

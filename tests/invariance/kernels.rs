@@ -118,15 +118,18 @@ fn kernels_with_learnt_preconditioners() {
         let report = test(&target, &Warmed { inner: tuned(preconditioner) });
         assert!(report.passes(), "HMC, tuned, {preconditioner:?}: {report}");
     }
-    let preconditioner = Preconditioner::DiagonalFromGradients;
-    for report in [
-        test(&target, &Warmed { inner: Nuts { preconditioner, ..Nuts::default() } }),
-        test(&target, &Warmed { inner: Hmc { preconditioner, ..Hmc::default() } }),
-        test(&target, &Warmed { inner: Mala { preconditioner, ..Mala::default() } }),
-        test(&target, &Warmed { inner: Mams { preconditioner, ..Mams::default() } }),
-        test(&target, &Warmed { inner: tuned(preconditioner) }),
-    ] {
-        assert!(report.passes(), "{preconditioner:?}: {report}");
+    for preconditioner in
+        [Preconditioner::DiagonalFromGradients, Preconditioner::DenseFromGradients]
+    {
+        for report in [
+            test(&target, &Warmed { inner: Nuts { preconditioner, ..Nuts::default() } }),
+            test(&target, &Warmed { inner: Hmc { preconditioner, ..Hmc::default() } }),
+            test(&target, &Warmed { inner: Mala { preconditioner, ..Mala::default() } }),
+            test(&target, &Warmed { inner: Mams { preconditioner, ..Mams::default() } }),
+            test(&target, &Warmed { inner: tuned(preconditioner) }),
+        ] {
+            assert!(report.passes(), "{preconditioner:?}: {report}");
+        }
     }
 }
 

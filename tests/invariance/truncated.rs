@@ -155,6 +155,8 @@ fn bad_settings_are_refused_by_name() {
     let new = TruncatedMala::default;
     let dense = TruncatedMala { preconditioner: Preconditioner::Dense, ..new() };
     refused!(run(dense), Argument { name: "preconditioner", value: "Dense" });
+    let dense = TruncatedMala { preconditioner: Preconditioner::DenseFromGradients, ..new() };
+    refused!(run(dense), Argument { name: "preconditioner", value: "DenseFromGradients" });
     for step_size in [0.0, -1.0, f64::NAN, INF] {
         let mala = TruncatedMala { step_size, ..new() };
         refused!(run(mala), Argument { name: "step_size", value: step_size });

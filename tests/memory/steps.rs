@@ -100,9 +100,12 @@ fn check_surrogate<E: Emulator>(target: &Posterior<Mlp, Gaussian>, emulator: E) 
 #[test]
 fn no_step_allocates() {
     alone(|| {
-        for preconditioner in
-            [Preconditioner::DiagonalFromGradients, Preconditioner::Diagonal, Preconditioner::Dense]
-        {
+        for preconditioner in [
+            Preconditioner::DiagonalFromGradients,
+            Preconditioner::Diagonal,
+            Preconditioner::Dense,
+            Preconditioner::DenseFromGradients,
+        ] {
             let nuts = Nuts { preconditioner, max_depth: 5, ..Nuts::default() };
             let hmc = Hmc { preconditioner, max_steps: 20, ..Hmc::default() };
             check('b', &problems::linear_bernoulli('b'), &nuts);

@@ -193,6 +193,8 @@ fn a_stopped_run_goes_on_exactly() {
         stopped_equals_uninterrupted(&Mala { preconditioner, ..Mala::default() }, seed);
         stopped_equals_uninterrupted(&Rwm { preconditioner, ..Rwm::default() }, 10 + seed);
     }
+    let preconditioner = Preconditioner::DenseFromGradients;
+    stopped_equals_uninterrupted(&Nuts { preconditioner, ..Nuts::default() }, 3);
     stopped_equals_uninterrupted(&TruncatedMala::default(), 70);
     for (seed, preconditioner) in
         kinds.into_iter().chain([Preconditioner::DiagonalFromGradients]).enumerate()

@@ -567,10 +567,14 @@ proptest! {
         (chains, warmup, draws, thin) in (0..3usize, 0..120usize, 0..30usize, 0..3usize),
         start in prop::collection::vec(any::<f64>(), 0..4),
         value in any::<f64>(),
-        kind in 0..3usize,
+        kind in 0..4usize,
     ) {
-        let preconditioner =
-            [Preconditioner::Identity, Preconditioner::Diagonal, Preconditioner::Dense][kind];
+        let preconditioner = [
+            Preconditioner::Identity,
+            Preconditioner::Diagonal,
+            Preconditioner::Dense,
+            Preconditioner::DenseFromGradients,
+        ][kind];
         let gaussian = gaussian();
         let init = Init::Points(vec![start; chains]);
         let mala = Mala { step_size, target_accept: accept, preconditioner, ..Mala::default() };

@@ -23,6 +23,8 @@
 //!   emulator.**
 //! - `delayed (a-b)`: the same emulator under delayed acceptance. Exact. SGHMC has no reversible
 //!   step, so that HMC is in its place.
+//! - `again (HMC)`: the network is trained again, `--rounds` times, on all pairs so far and those that its chains have visited since:
+//!   alone, where it may be wrong, and under delayed acceptance. Then it stays as it is, and what is recorded is exact: the outlook of the paper.
 //! - `rows`: a tenth of the rows with control variates of the second order at a mode, HMC, under
 //!   delayed acceptance. Exact. `HMC from there` is the same kernel on all rows. Both start at that
 //!   mode, and may stay near it.
@@ -66,6 +68,8 @@ enum Method {
     FbnnSghmc,
     /// Networks that learn from pCN's.
     FbnnPcn,
+    /// Networks that learn from SGHMC's first draws, and again from what their chains visit.
+    Again,
     /// A part of the rows under delayed acceptance, and the same kernel on all rows.
     Rows,
     /// The reference.
@@ -117,6 +121,9 @@ struct Args {
     /// Inner steps of delayed acceptance.
     #[arg(long, default_value_t = 1)]
     inner: usize,
+    /// How many times an emulator is trained again.
+    #[arg(long, default_value_t = 4)]
+    rounds: usize,
     /// Few draws and rows: to see that it works.
     #[arg(long)]
     quick: bool,
@@ -174,6 +181,7 @@ struct Row {
 struct Methods<'a, L> {
     posterior: &'a Posterior<Mlp, L>,
     args: &'a Args,
+    seed: u64,
     /// Small weights.
     start: Init,
 }
@@ -205,10 +213,65 @@ impl<L: SecondOrderLikelihood + Clone> Methods<'_, L> {
         (draws, warmup, thin): (usize, usize, usize),
     ) -> Result<(Draws, f64), Box<dyn Error>> {
         let began = Instant::now();
-        let sampler = Sampler::new(target, algorithm).chains(CHAINS).seed(self.args.seed);
+        let sampler = Sampler::new(target, algorithm).chains(CHAINS).seed(self.seed);
         let sampler = sampler.init(start.clone()).warmup(warmup).thin(thin);
         let draws = sampler.draws(draws.div_ceil(CHAINS)).run()?;
         Ok((draws, began.elapsed().as_secs_f64()))
+    }
+
+    /// The settings of the emulators.
+    fn emulator(&self) -> NetworkEmulator {
+        let (args, posterior) = (self.args, self.posterior);
+        let numbers = posterior.n_obs() * posterior.model().n_outputs();
+        let default = if numbers <= 5000 { Emulate::Outputs } else { Emulate::Likelihood };
+        let emulated = match args.emulate.unwrap_or(default) {
+            Emulate::Outputs => Emulated::Outputs,
+            Emulate::Reduced => Emulated::ReducedOutputs { share: 0.99 },
+            Emulate::Likelihood => Emulated::LogLikelihood,
+        };
+        let steps = if args.quick { 200 } else { 2000 };
+        NetworkEmulator { seed: args.seed, steps, ..NetworkEmulator::new(emulated) }
+    }
+
+    /// An emulator that is trained again on what its chains have visited, and is then used as it is.
+    fn again(
+        &self,
+        calibrated: Draws,
+        seconds: f64,
+        rows: &mut Vec<Row>,
+    ) -> Result<(), Box<dyn Error>> {
+        let (args, posterior) = (self.args, self.posterior);
+        let began = Instant::now();
+        let mut ends = Init::ends_of(&calibrated);
+        let mut runs = vec![calibrated];
+        let mut emulator = self.emulator().fit(posterior, &runs[0])?;
+        let size = (args.calibration, args.calibration / CHAINS / 2, 1);
+        for round in 1..=args.rounds {
+            let surrogate = Surrogate::new(posterior, emulator);
+            let seed = args.seed + round as u64;
+            let of_round = Methods { posterior, args, seed, start: self.start.clone() };
+            let (alone, _) = of_round.sample(&surrogate, self.small(), &ends, size)?;
+            let delayed = self.delayed(&surrogate, self.small());
+            let (visited, _) = of_round.sample(posterior, delayed, &ends, size)?;
+            let pairs = args.calibration.min(50);
+            println!(
+                "again, round {round}: {}\n  its own draws: {}\n  under delayed acceptance: {}",
+                surrogate.emulator().description(),
+                SurrogateError::measure(&surrogate, posterior, &alone, pairs)?,
+                SurrogateError::measure(&surrogate, posterior, &visited, pairs)?,
+            );
+            ends = Init::ends_of(&visited);
+            runs.extend([alone, visited]);
+            emulator = self.emulator().fit_runs(posterior, &runs.iter().collect::<Vec<_>>())?;
+        }
+        println!("again: {}", emulator.description());
+        let surrogate = Surrogate::new(posterior, emulator);
+        let learnt = seconds + began.elapsed().as_secs_f64();
+        let size = (args.draws, args.draws / CHAINS / 4, 1);
+        let delayed = self.delayed(&surrogate, self.small());
+        let (draws, took) = self.sample(posterior, delayed, &ends, size)?;
+        rows.push(Row::new("again (HMC)", draws, learnt + took));
+        Ok(())
     }
 
     /// The rows of one way to calibrate: draws `calibrated`, which took `seconds`.
@@ -222,19 +285,7 @@ impl<L: SecondOrderLikelihood + Clone> Methods<'_, L> {
         let (args, posterior) = (self.args, self.posterior);
         let ends = Init::ends_of(calibrated);
         let began = Instant::now();
-        let numbers = posterior.n_obs() * posterior.model().n_outputs();
-        let default = if numbers <= 5000 { Emulate::Outputs } else { Emulate::Likelihood };
-        let emulated = match args.emulate.unwrap_or(default) {
-            Emulate::Outputs => Emulated::Outputs,
-            Emulate::Reduced => Emulated::ReducedOutputs { share: 0.99 },
-            Emulate::Likelihood => Emulated::LogLikelihood,
-        };
-        let settings = NetworkEmulator {
-            seed: args.seed,
-            steps: if args.quick { 200 } else { 2000 },
-            ..NetworkEmulator::new(emulated)
-        };
-        let emulator = settings.fit(posterior, calibrated)?;
+        let emulator = self.emulator().fit(posterior, calibrated)?;
         let seconds = seconds + began.elapsed().as_secs_f64();
         println!("{from}: {}, {:?}", emulator.description(), emulator.activation());
         let surrogate = Surrogate::new(posterior, emulator);
@@ -313,7 +364,7 @@ fn compare<L: SecondOrderLikelihood + Clone>(
     args: &Args,
 ) -> Result<(), Box<dyn Error>> {
     let start = Init::Around { centre: vec![0.0; posterior.layout().dim()], sd: 0.1 };
-    let methods = Methods { posterior, args, start };
+    let methods = Methods { posterior, args, seed: args.seed, start };
     let start = &methods.start;
     let wants = |method: Method| args.methods.is_empty() || args.methods.contains(&method);
     let mut rows = Vec::new();
@@ -336,7 +387,7 @@ fn compare<L: SecondOrderLikelihood + Clone>(
         let (draws, took) = methods.sample(posterior, Pcn::default(), start, size)?;
         rows.push(Row::new("BNN-pCN", draws, took));
     }
-    if wants(Method::Rns) || wants(Method::FbnnSghmc) {
+    if [Method::Rns, Method::FbnnSghmc, Method::Again].into_iter().any(wants) {
         let sghmc = methods.sghmc(first);
         let (calibrated, seconds) = methods.sample(posterior, sghmc, start, short)?;
         if wants(Method::Rns) {
@@ -352,6 +403,9 @@ fn compare<L: SecondOrderLikelihood + Clone>(
         }
         if wants(Method::FbnnSghmc) {
             methods.emulate("SGHMC", &calibrated, seconds, &mut rows)?;
+        }
+        if wants(Method::Again) {
+            methods.again(calibrated, seconds, &mut rows)?;
         }
     }
     if wants(Method::FbnnPcn) {

@@ -199,8 +199,21 @@ impl NetworkEmulator {
         posterior: &'a Posterior<M, L>,
         draws: &Draws,
     ) -> Result<FittedNetwork<'a, M, L>, Error> {
+        self.fit_runs(posterior, &[draws])
+    }
+
+    /// Trains like [`fit`](Self::fit) on the draws of several runs, `pairs` of each: an emulator that is trained again on what
+    /// its chains have visited.
+    ///
+    /// # Errors
+    /// As of [`fit`](Self::fit); no runs.
+    pub fn fit_runs<'a, M: Model, L: Likelihood>(
+        &self,
+        posterior: &'a Posterior<M, L>,
+        runs: &[&Draws],
+    ) -> Result<FittedNetwork<'a, M, L>, Error> {
         self.check()?;
-        let n = self.pairs.unwrap_or(draws.n_chains() * draws.n_draws());
+        let n = Pairs::count(runs, self.pairs);
         let (rows, columns) = (posterior.n_obs(), posterior.model().n_outputs());
         if self.emulated != Emulated::LogLikelihood {
             let last = self.hidden.last().copied().unwrap_or(0);
@@ -209,7 +222,7 @@ impl NetworkEmulator {
             memory::check::<f64>("emulator of all outputs", &size, "emulate the log likelihood")?;
         }
         let rng = &mut ChainRng::new(self.seed, 0);
-        let pairs = Pairs::of(&posterior, draws, n, self.held_out, rng)?;
+        let pairs = Pairs::of(&posterior, runs, self.pairs, self.held_out, rng)?;
         let directions = match self.input_share {
             None => None,
             Some(share) => Some(principal("draws to learn from", pairs.z.view(), share)?),

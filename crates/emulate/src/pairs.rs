@@ -6,7 +6,7 @@ use bnn_mcmc::draws::Draws;
 use bnn_mcmc::rng::ChainRng;
 use bnn_mcmc::surrogate::positions;
 use bnn_mcmc::targets::PowerGradTarget;
-use ndarray::{Array1, Array2, ArrayViewMut1, Axis};
+use ndarray::{Array1, Array2, ArrayViewMut1, Axis, concatenate};
 use rand::seq::SliceRandom;
 
 /// Positions, as they are and scaled, with log likelihoods and their gradients.
@@ -57,21 +57,39 @@ impl Scaling {
 }
 
 impl Pairs {
-    /// Evaluates `target` at `pairs` of the draws, of which the share `held_out` is set apart.
+    /// How many pairs there will be: `pairs` of each run, or all draws.
+    pub fn count(runs: &[&Draws], pairs: Option<usize>) -> usize {
+        runs.iter().fold(0, |all, draws| all.saturating_add(Self::of_run(draws, pairs)))
+    }
+
+    fn of_run(draws: &Draws, pairs: Option<usize>) -> usize {
+        pairs.unwrap_or(draws.n_chains() * draws.n_draws())
+    }
+
+    /// Evaluates `target` at `pairs` draws of each run, or at all, of which the share `held_out` is set apart.
     ///
-    /// Errors: draws of another target, too few of them, a value that is not finite, values or
+    /// Errors: no runs, draws of another target, too few of them, a value that is not finite, values or
     /// coordinates that are all the same.
     pub fn of<T: PowerGradTarget>(
         target: &T,
-        draws: &Draws,
-        pairs: usize,
+        runs: &[&Draws],
+        pairs: Option<usize>,
         held_out: f64,
         rng: &mut ChainRng,
     ) -> Result<Self, Error> {
         if !(0.05..=0.5).contains(&held_out) {
             return Err(Error::argument("held_out", held_out, "from 0.05 to 0.5"));
         }
-        let q = positions(target, draws, pairs, ["pairs", "draws to learn from"])?;
+        if runs.is_empty() {
+            return Err(Error::argument("runs to learn from", 0, "at least 1"));
+        }
+        let names = ["pairs", "draws to learn from"];
+        let of_run = |draws: &&Draws| positions(target, draws, Self::of_run(draws, pairs), names);
+        let positions: Vec<Array2<f64>> = runs.iter().map(of_run).collect::<Result<_, Error>>()?;
+        let views: Vec<_> = positions.iter().map(|q| q.view()).collect();
+        let q = concatenate(Axis(0), &views)
+            .map_err(|_| Error::shape("draws to learn from", views.len(), runs.len()))?;
+        let pairs = q.nrows();
         let (mut gradients, mut log_likelihood) = (Array2::zeros(q.dim()), Array1::zeros(pairs));
         let mut ws = target.workspace();
         let [mut grad, mut of_prior] = [(); 2].map(|()| vec![0.0; target.dim()]);

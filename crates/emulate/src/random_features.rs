@@ -95,19 +95,31 @@ impl RandomFeatures {
         target: &T,
         draws: &Draws,
     ) -> Result<FittedFeatures, Error> {
+        self.fit_runs(target, &[draws])
+    }
+
+    /// Fits like [`fit`](Self::fit) to the draws of several runs, `pairs` of each.
+    ///
+    /// # Errors
+    /// As of [`fit`](Self::fit); no runs.
+    pub fn fit_runs<T: PowerGradTarget>(
+        &self,
+        target: &T,
+        runs: &[&Draws],
+    ) -> Result<FittedFeatures, Error> {
         if self.features == 0 {
             return Err(Error::argument("features", 0, "at least 1"));
         }
         positive("scale", self.scale)?;
         let k = self.features;
         let rng = &mut ChainRng::new(self.seed, 0);
-        let n = self.pairs.unwrap_or(draws.n_chains() * draws.n_draws());
+        let n = Pairs::count(runs, self.pairs);
         // Features, slopes and the matrices made of them; the normal equations, thrice; the
         // directions.
         let others = n.max(k).max(target.dim());
         let size = [(k, "features"), (others, "features, pairs or coordinates"), (8, "matrices")];
         memory::check::<f64>("random features", &size, "use fewer features or pairs")?;
-        let pairs = Pairs::of(target, draws, n, self.held_out, rng)?;
+        let pairs = Pairs::of(target, runs, self.pairs, self.held_out, rng)?;
         let d = target.dim();
         let mut normals = |n: usize, sd: f64| Array1::from_shape_fn(n, |_| sd * rng.normal());
         let directions = normals(k * d, self.scale / (d as f64).sqrt());

@@ -88,9 +88,11 @@ impl<T: Target> Algorithm<T> for Rwm {
     }
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
-        if self.preconditioner == Preconditioner::DiagonalFromGradients {
+        use Preconditioner::{DenseFromGradients, DiagonalFromGradients};
+        if matches!(self.preconditioner, DiagonalFromGradients | DenseFromGradients) {
+            let found = format!("{:?}", self.preconditioner);
             let allowed = "Identity, Diagonal or Dense: a random walk computes no gradients";
-            return Err(Error::argument("preconditioner", "DiagonalFromGradients", allowed));
+            return Err(Error::argument("preconditioner", found, allowed));
         }
         let dim = target.dim();
         let accept = self.target_accept.unwrap_or(if dim == 1 { 0.44 } else { 0.234 });

@@ -135,10 +135,12 @@ impl<T: GradTarget + BoxSupport> Algorithm<T> for TruncatedMala {
     }
 
     fn kernel(&self, target: &T, _rng: &ChainRng) -> Result<Self::Kernel, Error> {
-        if self.preconditioner == Preconditioner::Dense {
+        if matches!(self.preconditioner, Preconditioner::Dense | Preconditioner::DenseFromGradients)
+        {
+            let found = format!("{:?}", self.preconditioner);
             let allowed = "Identity, Diagonal or DiagonalFromGradients: \
                            coordinates are truncated independently";
-            return Err(Error::argument("preconditioner", "Dense", allowed));
+            return Err(Error::argument("preconditioner", found, allowed));
         }
         let dim = target.dim();
         let accept = self.adapt_step_size.then_some(self.target_accept);

@@ -124,6 +124,36 @@ fn emulators_learn() {
     assert!(all.fit(&posterior, &draws).unwrap().held_out_error() < sd);
 }
 
+/// Two runs at two places: an emulator that knows both is far better at the second one than that of the first alone.
+#[test]
+fn emulators_learn_from_several_runs() {
+    let posterior = posterior();
+    let draws = short_run(&posterior);
+    let away = draws.values().mapv(|q| q + 0.7);
+    let away = Draws::new(posterior.layout().clone(), away).unwrap();
+    let features = RandomFeatures::default();
+    let alone = features.fit(&posterior, &draws).unwrap();
+    let both = features.fit_runs(&posterior, &[&draws, &away]).unwrap();
+    let [of_alone, of_both] = [&alone, &both].map(|fitted| spread(fitted, &posterior, &away));
+    assert!(of_both < 0.2 * of_alone, "features: {of_both} of {of_alone} nats");
+    assert!(both.description().contains("600 "), "{}", both.description());
+    let settings = NetworkEmulator { dropout: 0.0, ..NetworkEmulator::new(Emulated::Outputs) };
+    let alone = settings.fit(&posterior, &draws).unwrap();
+    let both = settings.fit_runs(&posterior, &[&draws, &away]).unwrap();
+    let [of_alone, of_both] = [&alone, &both].map(|fitted| spread(fitted, &posterior, &away));
+    assert!(of_both < 0.5 * of_alone, "network: {of_both} of {of_alone} nats");
+    // `pairs` are of each run, and one run is what `fit` learns from.
+    let some = RandomFeatures { pairs: Some(40), ..RandomFeatures::default() };
+    let of = |runs: &[&Draws]| some.fit_runs(&posterior, runs).unwrap();
+    assert!(of(&[&draws, &away]).description().contains("80 "));
+    let one = some.fit(&posterior, &draws).unwrap().held_out_error();
+    assert_eq!(of(&[&draws]).held_out_error().to_bits(), one.to_bits());
+    let error = some.fit_runs(&posterior, &[]).unwrap_err().to_string();
+    assert!(error.contains("`runs to learn from` is 0"), "{error}");
+    let error = settings.fit_runs(&posterior, &[]).unwrap_err().to_string();
+    assert!(error.contains("`runs to learn from` is 0"), "{error}");
+}
+
 #[test]
 fn draws_outside_what_an_emulator_learnt_from_are_counted() {
     let posterior = posterior();
