@@ -23,8 +23,8 @@
 //!   emulator.**
 //! - `delayed (a-b)`: the same emulator under delayed acceptance. Exact. SGHMC has no reversible
 //!   step, so that HMC is in its place.
-//! - `again (HMC)`: the network is trained again, `--rounds` times, on all pairs so far and those that its chains have visited since:
-//!   alone, where it may be wrong, and under delayed acceptance. Then it stays as it is, and what is recorded is exact: the outlook of the paper.
+//! - `again`: a network and random features that are trained again, `--rounds` times, on all that their chains have visited under delayed
+//!   acceptance (`--methods again`). Then they stay as they are, and what is recorded is exact: the outlook of the paper.
 //! - `rows`: a tenth of the rows with control variates of the second order at a mode, HMC, under
 //!   delayed acceptance. Exact. `HMC from there` is the same kernel on all rows. Both start at that
 //!   mode, and may stay near it.
@@ -68,7 +68,7 @@ enum Method {
     FbnnSghmc,
     /// Networks that learn from pCN's.
     FbnnPcn,
-    /// Networks that learn from SGHMC's first draws, and again from what their chains visit.
+    /// Emulators that learn from SGHMC's first draws, and again from what their chains visit.
     Again,
     /// A part of the rows under delayed acceptance, and the same kernel on all rows.
     Rows,
@@ -88,7 +88,7 @@ enum Emulate {
 struct Args {
     #[command(flatten)]
     tables: Tables,
-    /// Only these methods, comma-separated [default: all].
+    /// Only these methods, comma-separated [default: all but again, which takes longest].
     #[arg(long, value_delimiter = ',')]
     methods: Vec<Method>,
     /// What networks emulate [default: outputs, of up to 5000 numbers; else likelihood].
@@ -233,44 +233,42 @@ impl<L: SecondOrderLikelihood + Clone> Methods<'_, L> {
         NetworkEmulator { seed: args.seed, steps, ..NetworkEmulator::new(emulated) }
     }
 
-    /// An emulator that is trained again on what its chains have visited, and is then used as it is.
-    fn again(
+    /// An emulator that `fit` trains again on what its chains have visited under delayed acceptance, and that is then used as it is.
+    fn again<E: Emulator>(
         &self,
-        calibrated: Draws,
+        name: &str,
+        fit: impl Fn(&[&Draws]) -> Result<E, bnn_mcmc::Error>,
+        calibrated: &Draws,
         seconds: f64,
         rows: &mut Vec<Row>,
     ) -> Result<(), Box<dyn Error>> {
         let (args, posterior) = (self.args, self.posterior);
         let began = Instant::now();
-        let mut ends = Init::ends_of(&calibrated);
-        let mut runs = vec![calibrated];
-        let mut emulator = self.emulator().fit(posterior, &runs[0])?;
+        let mut ends = Init::ends_of(calibrated);
+        let mut runs: Vec<Draws> = Vec::new();
+        let mut emulator = fit(&[calibrated])?;
         let size = (args.calibration, args.calibration / CHAINS / 2, 1);
         for round in 1..=args.rounds {
             let surrogate = Surrogate::new(posterior, emulator);
             let seed = args.seed + round as u64;
             let of_round = Methods { posterior, args, seed, start: self.start.clone() };
-            let (alone, _) = of_round.sample(&surrogate, self.small(), &ends, size)?;
             let delayed = self.delayed(&surrogate, self.small());
             let (visited, _) = of_round.sample(posterior, delayed, &ends, size)?;
             let pairs = args.calibration.min(50);
-            println!(
-                "again, round {round}: {}\n  its own draws: {}\n  under delayed acceptance: {}",
-                surrogate.emulator().description(),
-                SurrogateError::measure(&surrogate, posterior, &alone, pairs)?,
-                SurrogateError::measure(&surrogate, posterior, &visited, pairs)?,
-            );
+            let error = SurrogateError::measure(&surrogate, posterior, &visited, pairs)?;
+            println!("{name}, round {round}: {error}");
             ends = Init::ends_of(&visited);
-            runs.extend([alone, visited]);
-            emulator = self.emulator().fit_runs(posterior, &runs.iter().collect::<Vec<_>>())?;
+            runs.push(visited);
+            emulator = fit(&runs.iter().collect::<Vec<_>>())?;
         }
-        println!("again: {}", emulator.description());
         let surrogate = Surrogate::new(posterior, emulator);
         let learnt = seconds + began.elapsed().as_secs_f64();
         let size = (args.draws, args.draws / CHAINS / 4, 1);
         let delayed = self.delayed(&surrogate, self.small());
         let (draws, took) = self.sample(posterior, delayed, &ends, size)?;
-        rows.push(Row::new("again (HMC)", draws, learnt + took));
+        let error = SurrogateError::measure(&surrogate, posterior, &draws, args.draws.min(50))?;
+        println!("{name}: {error}");
+        rows.push(Row::new(format!("{name} (HMC)"), draws, learnt + took));
         Ok(())
     }
 
@@ -366,7 +364,9 @@ fn compare<L: SecondOrderLikelihood + Clone>(
     let start = Init::Around { centre: vec![0.0; posterior.layout().dim()], sd: 0.1 };
     let methods = Methods { posterior, args, seed: args.seed, start };
     let start = &methods.start;
-    let wants = |method: Method| args.methods.is_empty() || args.methods.contains(&method);
+    let wants = |method: Method| {
+        args.methods.contains(&method) || (args.methods.is_empty() && method != Method::Again)
+    };
     let mut rows = Vec::new();
     let epoch = posterior.n_obs().div_ceil(BATCH);
     let short = (args.calibration, 0, epoch);
@@ -405,7 +405,11 @@ fn compare<L: SecondOrderLikelihood + Clone>(
             methods.emulate("SGHMC", &calibrated, seconds, &mut rows)?;
         }
         if wants(Method::Again) {
-            methods.again(calibrated, seconds, &mut rows)?;
+            let network = |runs: &[&Draws]| methods.emulator().fit_runs(posterior, runs);
+            methods.again("again, network", network, &calibrated, seconds, &mut rows)?;
+            let features = RandomFeatures { seed: args.seed, ..RandomFeatures::default() };
+            let features = |runs: &[&Draws]| features.fit_runs(posterior, runs);
+            methods.again("again, features", features, &calibrated, seconds, &mut rows)?;
         }
     }
     if wants(Method::FbnnPcn) {
