@@ -142,7 +142,7 @@ def tables(args):
     for table, split, library in jobs:
         # The others are compared with the log densities of ours, which are in the folder.
         if library == "ours" and not (args.folder / f"{table}-{split}-ours.npy").exists():
-            known.discard((table, split, library))
+            known -= {(table, split, of) for at, k, of in jobs if (at, k) == (table, split)}
         if (table, split, library) in known or not re.search(args.only, f"{table} {library}"):
             continue
         try:

@@ -53,11 +53,15 @@ pub enum Preconditioner {
     /// ```
     ///
     /// which minimises the Fisher divergence between the draws in the coordinates x and N(0, I) (Seyboldt, Carlson and Carpenter 2026, arXiv:2603.18845, section on full
-    /// matrices). For a normal target with precision P every gradient is g = -P (q - mu), so that B = P A P for any draws, and M is the covariance P^-1 from a few draws more than there are coordinates,
+    /// matrices). For a normal target with precision P every gradient is g = -P (q - mu), so that B = P A P for any draws, and M is the covariance P^-1 from 2 d draws,
     /// without an error of sampling and before the chain has come to rest. So it has no unit, and keeps correlations that
     /// [`Dense`](Self::Dense) shrinks away; its first window begins after 1 % of the warm-up, since trajectories are long without it. In z = q / s, s the scales of
     /// [`DiagonalFromGradients`](Self::DiagonalFromGradients), A + e I and B + e I with e = 1e-6 take the place of A and B, so that
-    /// directions which no draw has seen keep that scale; where the chain has moved fewer than 2 d times, only these scales are taken. Cost and memory are those of `Dense`, thrice the memory while a window ends.
+    /// directions which no draw has seen keep that scale.
+    ///
+    /// Only these scales are taken from a window in which the chain has moved fewer than 2 d times (the longest window is some 40 % of the warm-up, which should have 5 d iterations and more), in which the gradient of
+    /// a coordinate hardly varies, or in which another kernel of a [`Cycle`](super::Cycle) leaves positions without gradients. A step updates two d x d matrices, a window ends with an
+    /// eigendecomposition, and 3 d^2 numbers are kept, thrice that while a window ends.
     ///
     /// For targets that are about one ellipsoid in units of their own: of a regression on the year, whose intercept and slope have a correlation of -0.9999, see
     /// `benches/comparison/README.md`.
