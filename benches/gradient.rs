@@ -9,33 +9,11 @@
 //! cache ([`Elementary`]); then criterion's own report.
 
 use std::hint::black_box;
-use std::time::Instant;
 
-use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
-use bnn_mcmc::targets::{Autodiff, Density, Forces, Number};
+use bnn_mcmc::targets::Forces;
 use criterion::Criterion;
-
-#[allow(dead_code)]
-mod problems;
-
-use problems::machine::peak_gflops;
-
-/// Median seconds per call of `f`, over 31 batches of about 10 ms.
-fn median_seconds(mut f: impl FnMut()) -> f64 {
-    let start = Instant::now();
-    f();
-    let batch = (0.01 / start.elapsed().as_secs_f64().max(1e-8)).ceil() as usize;
-    let mut times: Vec<f64> = (0..31)
-        .map(|_| {
-            let start = Instant::now();
-            (0..batch).for_each(|_| f());
-            start.elapsed().as_secs_f64() / batch as f64
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    times[15]
-}
+use problems::machine::{median_seconds, peak_gflops};
 
 /// Seconds of elementary functions: what they add to a gradient on 1,024 rows of one feature.
 struct Elementary {
@@ -147,66 +125,6 @@ fn with_and_without_output_layer(rows: usize, units: usize, peak: f64, criterion
     }
 }
 
-/// The density of a logistic regression without bias on 200 rows, N(0, 1) weights, as a user writes it.
-struct Logistic {
-    x: ndarray::Array2<f64>,
-    y: Vec<usize>,
-}
-
-impl Density for Logistic {
-    fn layout(&self) -> Layout {
-        Layout::vector("w", self.x.ncols())
-    }
-
-    fn log_density<N: Number>(&self, w: &[N]) -> (N, N) {
-        let row = |(x, y): (ndarray::ArrayView1<f64>, &usize)| {
-            let logit: N = x.iter().zip(w).map(|(x, w)| *w * *x).sum();
-            let signed = if *y == 1 { -logit } else { logit };
-            -signed.exp().ln_1p()
-        };
-        let likelihood = self.x.rows().into_iter().zip(&self.y).map(row).sum();
-        let squares: N = w.iter().map(|w| w.powi(2)).sum();
-        (likelihood, squares * -0.5)
-    }
-}
-
-/// The gradient by dual numbers beside that of the posterior, whose log density has the same derivatives.
-fn by_dual_numbers(d: usize, criterion: &mut Criterion) {
-    let x = ndarray::Array2::from_shape_vec((200, d), problems::normals(11, 200 * d)).unwrap();
-    let y: Vec<usize> = x.column(0).iter().map(|x| usize::from(*x > 0.3)).collect();
-    let data = Dataset::classification(x.clone(), y.clone(), ["no", "yes"]).unwrap();
-    let model = Linear::new(d, 1).unwrap().without_bias();
-    let priors = Priors::all(Normal::new(0.0, 1.0).unwrap());
-    let posterior = Posterior::new(model, Bernoulli, &data, priors).unwrap();
-    let dual = Autodiff::new(Logistic { x, y });
-    let q = problems::normals(12, d);
-    let (mut grad, mut ws, mut dual_ws) = (q.clone(), posterior.workspace(), dual.workspace());
-    let mut by_hand = |grad: &mut [f64]| posterior.log_density_grad(black_box(&q), grad, &mut ws);
-    let mut by_dual = |grad: &mut [f64]| dual.log_density_grad(black_box(&q), grad, &mut dual_ws);
-    let mut value_ws = dual.workspace();
-    let value = median_seconds(|| {
-        black_box(dual.log_density(black_box(&q), &mut value_ws));
-    });
-    let seconds = [
-        value,
-        median_seconds(|| {
-            black_box(by_dual(&mut grad));
-        }),
-        median_seconds(|| {
-            black_box(by_hand(&mut grad));
-        }),
-    ];
-    let [value, dual, hand] = seconds.map(|s| 1e6 * s);
-    println!(
-        "{d:10} {value:12.1} {dual:12.1} {:12.1} {hand:12.1} {:8.1}",
-        dual / value,
-        dual / hand
-    );
-    criterion.bench_function(&format!("gradient/dual numbers, {d}"), |b| {
-        b.iter(|| by_dual(&mut grad));
-    });
-}
-
 fn main() -> Result<(), Error> {
     let mut criterion = Criterion::default().configure_from_args();
     let peak = peak_gflops();
@@ -243,13 +161,6 @@ fn main() -> Result<(), Error> {
     println!("\n{:26} {:>12} {:>10} {:>10}", "8-H-1, rows", "evals/s", "GFLOP/s", "% of peak");
     for (rows, units) in [(200, 10), (900, 100), (7_373, 100)] {
         with_and_without_output_layer(rows, units, peak, &mut criterion);
-    }
-    println!(
-        "\n{:>10} {:>12} {:>12} {:>12} {:>12} {:>8}",
-        "parameters", "value, us", "by duals, us", "of a value", "by hand, us", "ratio"
-    );
-    for d in [2, 8, 16, 32, 64, 128] {
-        by_dual_numbers(d, &mut criterion);
     }
     criterion.final_summary();
     Ok(())

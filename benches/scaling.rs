@@ -20,9 +20,6 @@ use std::time::Instant;
 use bnn_mcmc::prelude::*;
 use ndarray::Array2;
 
-#[allow(dead_code)]
-mod problems;
-
 use problems::machine::{gigabytes_per_second, peak_gflops};
 
 type Network<M> = Posterior<M, Gaussian>;

@@ -17,9 +17,6 @@ use bnn_mcmc::targets::{
 };
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 
-#[allow(dead_code)]
-mod problems;
-
 /// A target in the box [-3, 3]^d.
 struct Boxed<'t, T>(&'t T);
 

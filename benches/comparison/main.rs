@@ -22,10 +22,6 @@ use cpu_time::ProcessTime;
 use ndarray::{Array2, Array3, Axis, s};
 use serde_json::{Value, json};
 
-#[allow(dead_code)]
-#[path = "../problems/mod.rs"]
-mod problems;
-
 const CHAINS: usize = 4;
 
 /// The values of quantities, `[chain, draw, quantity]`.
@@ -226,7 +222,7 @@ impl Summers {
     fn new() -> Self {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/tests/reference/regressions/kilpisjarvi_mod-kilpisjarvi.csv.gz"
+            "/../tests/reference/regressions/kilpisjarvi_mod-kilpisjarvi.csv.gz"
         );
         let data = CsvReader::regression(1).no_header().read_path(path).unwrap().dataset;
         Self { x: data.x().column(0).to_vec(), y: data.real().unwrap().column(0).to_vec() }

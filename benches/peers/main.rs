@@ -9,9 +9,6 @@
 use cpu_time::ProcessTime;
 use serde_json::{Value, json};
 
-#[allow(dead_code)]
-#[path = "../problems/mod.rs"]
-mod problems;
 mod w1;
 mod w2;
 mod w3;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use serde_json::json;
 
-use crate::{emit, problems, rates};
+use crate::{emit, rates};
 
 pub fn run() {
     for key in "abcdefgGH".chars() {

@@ -6,7 +6,7 @@ use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::targets::PowerGradTarget;
 use serde_json::json;
 
-use crate::{emit, problems, rates};
+use crate::{emit, rates};
 
 /// The step sizes of the peers: random walk, MALA (the drift's, h^2 / 2), HMC, SGLD, BAOAB, pCN.
 struct Steps {

@@ -8,7 +8,7 @@ use cpu_time::ProcessTime;
 use ndarray::Axis;
 use serde_json::json;
 
-use crate::{emit, problems};
+use crate::emit;
 
 pub fn run() {
     case('a', &problems::linear_gaussian('a'));

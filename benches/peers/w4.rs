@@ -10,7 +10,7 @@ use bnn_mcmc::diagnostics::Summary;
 use ndarray::{Array3, ArrayView3};
 use serde_json::{Value, json};
 
-use crate::{cpu_seconds, emit, problems};
+use crate::{cpu_seconds, emit};
 
 pub fn run() {
     for (case, shape) in [("S", (5, 25_000, 200)), ("L", (4, 2_000, 10_000))] {

@@ -11,7 +11,7 @@ use bnn_mcmc::targets::{DescentRule, Objective, Pass};
 use ndarray::{Array1, Array2, Axis};
 use serde_json::json;
 
-use crate::{cpu_seconds, emit, problems};
+use crate::{cpu_seconds, emit};
 
 /// Windows of a noisy cycle of 132 months on [0, 1]: four values, and the next.
 fn series() -> (Array2<f64>, Array1<f64>) {

@@ -64,3 +64,19 @@ pub fn gigabytes_per_second() -> f64 {
     });
     8.0 * numbers.len() as f64 / seconds / 1e9
 }
+
+/// Median seconds per call of `f`, over 31 batches of about 10 ms.
+pub fn median_seconds(mut f: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    f();
+    let batch = (0.01 / start.elapsed().as_secs_f64().max(1e-8)).ceil() as usize;
+    let mut times: Vec<f64> = (0..31)
+        .map(|_| {
+            let start = Instant::now();
+            (0..batch).for_each(|_| f());
+            start.elapsed().as_secs_f64() / batch as f64
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[15]
+}

@@ -8,8 +8,7 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::Curvature;
 use ndarray::{Array1, Array2, array};
 use serde::Deserialize;
-
-use crate::refused;
+use shared::refused;
 
 const INF: f64 = f64::INFINITY;
 

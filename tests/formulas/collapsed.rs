@@ -6,8 +6,7 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::{ConditionallyGaussian, Marginal, Tempered};
 use ndarray::{Array1, Array2, aview1, s};
 use serde::Deserialize;
-
-use crate::refused;
+use shared::refused;
 
 #[derive(Deserialize)]
 struct Case {

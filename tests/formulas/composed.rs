@@ -8,10 +8,10 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::{ConditionallyGaussian, Marginal, MarginalWorkspace, Tempered};
 use bnn_mcmc::testing::{gradient_error, hessian_error};
 use ndarray::Array2;
+use shared::refused;
 use statrs::distribution::{Continuous, StudentsT};
 
 use crate::fixtures::inverse;
-use crate::refused;
 
 const GROUPS: [usize; 3] = [0, 0, 1];
 

@@ -4,9 +4,9 @@
 use bnn_mcmc::Error;
 use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use ndarray::{Array1, Array2};
+use shared::{failed, refused, said};
 
 use super::conjugate_reference::{Data, IMPROPER, SAMPLED, correlated, line, wide};
-use crate::{failed, refused, said};
 
 fn of(data: &Data, prior_sd: f64, noise: NoiseVariance) -> Result<(), Error> {
     ConjugateRegression::new(data.0.view(), data.1.view(), prior_sd, noise).map(drop)

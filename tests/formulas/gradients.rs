@@ -4,9 +4,9 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::PowerGradTarget;
 use bnn_mcmc::testing::gradient_error;
 use ndarray::Array2;
+use shared::refused;
 
 use super::fixtures::{data_sets, priors};
-use crate::refused;
 
 const ACTIVATIONS: [Activation; 6] = [
     Activation::Identity,

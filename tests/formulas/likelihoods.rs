@@ -7,8 +7,7 @@ use bnn_mcmc::likelihood::SecondOrderLikelihood;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::Curvature;
 use serde::Deserialize;
-
-use crate::refused;
+use shared::refused;
 
 /// Padded rows of a tile of one row.
 const STRIDE: usize = 8;

@@ -1,8 +1,5 @@
 //! Densities, gradients, Hessians and models against formulas and numbers from elsewhere.
 
-#[path = "../shared/said.rs"]
-mod said;
-
 mod censored;
 mod collapsed;
 mod composed;

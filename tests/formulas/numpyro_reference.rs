@@ -2,8 +2,6 @@
 //! deviations of logistic regression and of a hierarchical model, and posteriors that are a little
 //! wrong, which must not agree.
 
-#![cfg(feature = "datasets")]
-
 use bnn_mcmc::data::{Standardise, bundled};
 use bnn_mcmc::diagnostics::{SummaryRow, mcse_sd};
 use bnn_mcmc::model::logistic;

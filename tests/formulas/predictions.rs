@@ -2,9 +2,9 @@
 
 use bnn_mcmc::prelude::*;
 use ndarray::Array3;
+use shared::{failed, refused};
 
 use super::fixtures::data_sets;
-use crate::{failed, refused};
 
 #[test]
 fn predictions_are_those_of_the_draws() {

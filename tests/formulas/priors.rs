@@ -3,9 +3,9 @@
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::GaussianReference;
 use bnn_mcmc::testing::gradient_error;
+use shared::refused;
 
 use super::fixtures::data_sets;
-use crate::refused;
 
 #[test]
 fn priors_are_normalised_and_draw_from_themselves() {

@@ -10,9 +10,9 @@ use bnn_mcmc::targets::{
 };
 use bnn_mcmc::testing::{GaussianTarget, hessian_error};
 use ndarray::{Array2, Axis};
+use shared::refused;
 
 use super::fixtures::{data_sets, priors};
-use crate::refused;
 
 /// What to do with each posterior of a model with as many outputs as a likelihood asks for.
 trait Visit {

@@ -3,8 +3,7 @@
 use bnn_mcmc::engine::{Tile, TileMut};
 use bnn_mcmc::prelude::*;
 use ndarray::Array2;
-
-use crate::refused;
+use shared::refused;
 
 /// One row with the given logits and encoded response: (log likelihood, its gradient, the mean).
 fn one_row<L: Likelihood>(

@@ -4,8 +4,7 @@ use bnn_mcmc::data::{PowerTransform, Standardise, Transform};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, array};
 use serde::Deserialize;
-
-use crate::refused;
+use shared::refused;
 
 #[derive(Deserialize)]
 struct Golden {

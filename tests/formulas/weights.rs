@@ -10,8 +10,7 @@ use bnn_mcmc::targets::{
     NoiseConditional, Objective, Pass, PowerGradTarget,
 };
 use ndarray::{Array1, Array2, ArrayView1};
-
-use crate::refused;
+use shared::refused;
 
 /// Weights 0, 1, 2, 3 and 5, in turn but not in the order of the rows.
 fn weights(rows: usize) -> Vec<f64> {

@@ -4,10 +4,10 @@ use bnn_mcmc::approximate::WideLimit;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::gradient_error;
 use ndarray::{Array1, Array2, Axis};
+use shared::refused;
 use statrs::function::erf::erf;
 
 use crate::fixtures::inverse;
-use crate::refused;
 
 const SCALES: [f64; 6] = [0.3, -0.7, 0.2, 0.4, -0.5, -1.1];
 

@@ -7,9 +7,9 @@ use bnn_mcmc::optimise::Schedule;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array1, Array2, Axis};
+use shared::{failed, refused, said};
 
 use super::fixtures::without_numbers;
-use crate::{failed, refused, said};
 
 /// y = sin(2 x) + noise.
 fn curve(n: usize, seed: u64) -> Dataset {

@@ -11,9 +11,9 @@ use bnn_mcmc::targets::{Curvature, FisherTarget, HessTarget};
 use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance, gradient_error, hessian_error};
 use ndarray::{Array1, Array2, Array3, Axis, s};
 use serde_json::Value;
+use shared::{failed, refused, said};
 
 use super::fixtures::correlated_features;
-use crate::{failed, refused, said};
 
 const BOTH: [Curvature; 2] = [Curvature::Observed, Curvature::Expected];
 

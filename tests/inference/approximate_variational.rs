@@ -9,9 +9,9 @@ use bnn_mcmc::sampler::Epoch;
 use bnn_mcmc::targets::MinibatchTarget;
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, NoiseVariance};
 use ndarray::{Array1, Array2};
+use shared::{failed, refused, said};
 
 use super::fixtures::without_numbers;
-use crate::{failed, refused, said};
 
 fn adam(learning_rate: f64, steps: usize, size: usize) -> Adam<Minibatch> {
     Adam { learning_rate, steps, ..Adam::new(Minibatch { size }) }

@@ -5,9 +5,9 @@ use bnn_mcmc::fit::Method;
 use bnn_mcmc::message::Advice;
 use bnn_mcmc::prelude::*;
 use ndarray::{Array2, ArrayView2};
+use shared::said;
 
 use super::fixtures::{self, ar1, in_round_numbers};
-use crate::said;
 
 /// The verdict on a prediction and a log likelihood.
 fn judged(prediction: ArrayView2<f64>, log_likelihood: ArrayView2<f64>) -> Verdict {

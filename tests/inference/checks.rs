@@ -5,8 +5,7 @@ use bnn_mcmc::fit::{Fit, Noise, PredictiveChecks};
 use bnn_mcmc::predict::PredictiveCheck;
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, ArrayView1, Axis};
-
-use crate::refused;
+use shared::refused;
 
 fn sd(y: ArrayView1<f64>) -> f64 {
     y.std(0.0)

@@ -7,9 +7,9 @@ use bnn_mcmc::predict::{
 };
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3, Axis, array};
+use shared::{refused, said};
 
 use super::fixtures::{linear, normals, sigmoid};
-use crate::{refused, said};
 
 /// A parabola with skewed noise that grows with |x|.
 fn skewed(rng: &mut ChainRng, rows: usize) -> Dataset {

@@ -8,9 +8,9 @@ use bnn_mcmc::layout::Layout;
 use ndarray::{Array2, Array3, ArrayView2, Axis, s};
 use proptest::prelude::*;
 use serde_json::Value;
+use shared::said;
 
 use super::fixtures::{ar1, draws_of};
-use crate::said;
 
 /// Relative deviation that the golden comparison allows.
 const TOLERANCE: f64 = 1e-9;

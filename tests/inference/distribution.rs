@@ -5,9 +5,8 @@ use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array1, Array2, Array3, array};
+use shared::refused;
 use statrs::distribution::{Beta, Continuous};
-
-use crate::refused;
 
 fn draws(n: usize, seed: u64, mut draw: impl FnMut(&mut ChainRng) -> f64) -> Array2<f64> {
     let mut rng = ChainRng::new(seed, 0);

@@ -2,6 +2,7 @@
 //! beta-binomial, a mixture by quadrature; and the errors over twenty seeds.
 
 use bnn_mcmc::prelude::*;
+use shared::{refused, said};
 
 use bnn_mcmc::draws::LadderReport;
 use bnn_mcmc::evidence::Estimate;
@@ -12,7 +13,6 @@ use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use ndarray::{Array1, Array2, Axis};
 
 use super::fixtures::without_numbers;
-use crate::{refused, said};
 
 /// `dim` parameters with an intercept; `rows` of noise 0.5.
 fn regression(dim: usize, rows: usize, noise: NoiseVariance) -> (Dataset, ConjugateRegression) {

@@ -7,8 +7,7 @@ use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3, Axis};
 use rand::seq::SliceRandom;
 use serde::Deserialize;
-
-use crate::refused;
+use shared::refused;
 
 #[derive(Deserialize)]
 struct Golden {

@@ -3,8 +3,7 @@
 
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3, Axis, s};
-
-use crate::refused;
+use shared::refused;
 
 /// `n` draws of one chain that all are q, of a linear model with one feature.
 fn known<L: Likelihood>(

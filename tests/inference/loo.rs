@@ -5,10 +5,10 @@ use bnn_mcmc::predict::{LooRow, Predictions};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use ndarray::{Array1, Array2, Array3, Axis, array, s};
+use shared::{failed, refused, said};
 use statrs::distribution::{ContinuousCDF, Normal as StandardNormal};
 
 use crate::fixtures::Congruential;
-use crate::{failed, refused, said};
 
 const GOLDEN: &str = include_str!("../golden/loo.json");
 

@@ -1,8 +1,5 @@
 //! What is said of draws: diagnostics, predictions, their calibration, evidence, exact posteriors.
 
-#[path = "../shared/said.rs"]
-mod said;
-
 mod approximate;
 mod approximate_laplace;
 mod approximate_variational;
@@ -31,7 +28,6 @@ mod symmetry;
 mod transforms;
 mod uncertainty;
 mod update;
-#[cfg(feature = "datasets")]
 mod verdict;
 mod verdict_causes;
 mod verdict_outcomes;

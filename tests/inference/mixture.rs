@@ -6,8 +6,7 @@ use bnn_mcmc::draws::Approximation;
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3};
-
-use crate::{refused, said};
+use shared::{refused, said};
 
 const NOISE: f64 = 0.5;
 

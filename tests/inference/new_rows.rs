@@ -5,9 +5,9 @@ use bnn_mcmc::layout::Layout;
 use bnn_mcmc::likelihood::{Bernoulli, Binomial, Gaussian};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3, Axis, array, s};
+use shared::refused;
 
 use super::fixtures::normals;
-use crate::refused;
 
 /// Draws with recorded seed, so that predictive draws are those of a run.
 fn draws(layout: &Layout, seed: u64) -> Draws {

@@ -5,9 +5,9 @@ use bnn_mcmc::predict::{Bins, Predictions, Score, Scores};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array2, Array3, Array4, ArrayView1, Axis, array, s};
 use proptest::prelude::{ProptestConfig, any, proptest};
+use shared::{failed, refused, said};
 
 use super::fixtures::{binary, known, linear, normals, same, sigmoid, simulated, with_draws};
-use crate::{failed, refused, said};
 
 const N: usize = 40_000;
 

@@ -8,9 +8,9 @@ use bnn_mcmc::predict::Bins;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
 use ndarray::{Array2, Array3, Axis, array, s};
+use shared::refused;
 
 use super::fixtures::{binary, known, linear, normals, sigmoid, simulated, ternary};
-use crate::refused;
 
 #[test]
 fn a_right_model_is_calibrated_and_wrong_ones_are_not() {

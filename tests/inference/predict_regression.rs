@@ -4,9 +4,9 @@ use approx::assert_relative_eq;
 use bnn_mcmc::predict::{crps, persistence};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array3, Array4, array, s};
+use shared::refused;
 
 use super::fixtures::{binary, known, linear, with_draws};
-use crate::refused;
 
 #[test]
 fn the_uncertainty_of_a_new_observation_has_two_parts() {

@@ -4,9 +4,9 @@ use bnn_mcmc::diagnostics::{Influence, PowerScaling, Sensitivity};
 use bnn_mcmc::fit::{Fit, Method, WeightPrior};
 use bnn_mcmc::prelude::*;
 use ndarray::Array2;
+use shared::refused;
 
 use crate::fixtures::Congruential;
-use crate::refused;
 
 const GOLDEN: &str = include_str!("../golden/sensitivity.json");
 

@@ -7,9 +7,9 @@ use bnn_mcmc::layout::Layout;
 use bnn_mcmc::model::{Activation, Mlp, Model};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array2, Array3, Axis, array, s};
+use shared::{failed, refused, said};
 
 use super::fixtures::without_numbers;
-use crate::{failed, refused, said};
 
 fn normals(rng: &mut ChainRng, n: usize) -> Vec<f64> {
     let mut q = vec![0.0; n];

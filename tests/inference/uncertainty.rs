@@ -6,8 +6,7 @@ use bnn_mcmc::predict::{ChainProbabilities, Measure, RunningUncertainty, THRESHO
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3, Array4, ArrayView3, Axis, array, s};
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
-
-use crate::{failed, refused, said};
+use shared::{failed, refused, said};
 
 const LN_2: f64 = std::f64::consts::LN_2;
 

@@ -6,9 +6,9 @@ use bnn_mcmc::message::Advice;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::Target;
 use ndarray::{Array2, s};
+use shared::said;
 
 use super::fixtures::{ar1, draws_of, in_modes, in_round_numbers, verdict};
-use crate::said;
 
 /// Trajectories of so many leapfrog steps, none of them cut off.
 fn trajectories(leapfrog_steps: f64) -> Trajectories {

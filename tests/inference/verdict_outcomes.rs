@@ -6,9 +6,9 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::DelayedAcceptance;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array2, s};
+use shared::{refused, said};
 
 use super::fixtures::{ar1, draws_of, in_round_numbers, verdict};
-use crate::{refused, said};
 
 #[test]
 fn verdict_converged() {

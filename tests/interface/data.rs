@@ -336,7 +336,6 @@ fn some_random_images_are_read() {
 }
 
 /// Root mean squared error on `test` of the least-squares line fitted to `train`.
-#[cfg(feature = "datasets")]
 fn least_squares_rmse(train: &Dataset, test: &Dataset) -> f64 {
     use ndarray::Axis;
     let with_intercept = |data: &Dataset| {
@@ -362,12 +361,10 @@ fn least_squares_rmse(train: &Dataset, test: &Dataset) -> f64 {
     rmse(&prediction, test)
 }
 
-#[cfg(feature = "datasets")]
 fn rmse(prediction: &Array2<f64>, test: &Dataset) -> f64 {
     (prediction - test.real().unwrap()).mapv(|e| e * e).mean().unwrap().sqrt()
 }
 
-#[cfg(feature = "datasets")]
 #[test]
 fn the_sunspot_windows_have_the_known_baselines() {
     let (train, test) = bnn_mcmc::data::bundled::sunspot_windows();
@@ -377,11 +374,10 @@ fn the_sunspot_windows_have_the_known_baselines() {
     assert!((least_squares - 0.0062).abs() < 1e-4, "{least_squares}");
 }
 
-#[cfg(feature = "datasets")]
 #[test]
 fn the_bundled_files_are_the_embedded_ones() {
     use bnn_mcmc::data::bundled;
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../data");
     for (file, reader, data) in [
         ("iris.csv", CsvReader::classification("species"), bundled::iris()),
         ("abalone.csv", CsvReader::regression("rings"), bundled::abalone()),

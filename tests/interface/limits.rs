@@ -14,9 +14,8 @@ use bnn_mcmc::sampler::{LangevinGradient, Scale};
 use bnn_mcmc::targets::DescentRule;
 use bnn_mcmc::testing::{GaussianTarget, Invariance};
 use ndarray::{Array2, Array3, array};
-
-use crate::refused;
-use crate::stopping::Stopping;
+use shared::refused;
+use shared::stopping::Stopping;
 
 const MAX: usize = usize::MAX;
 

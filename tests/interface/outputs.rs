@@ -111,7 +111,7 @@ fn renewed(block: &[&str], output: &str) -> Result<Vec<String>, String> {
 #[test]
 #[ignore = "runs all examples, about ten minutes; see the file's beginning"]
 fn the_readme_shows_what_the_examples_print() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let readme = root.join("examples/README.md");
     let text = std::fs::read_to_string(&readme).unwrap();
     let writes = std::env::var("OUTPUTS").is_ok_and(|v| v == "write");

@@ -64,7 +64,7 @@ fn names(code: &str) -> BTreeSet<String> {
 }
 
 fn rooms() -> BTreeMap<String, Room> {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("../src");
     let mut rooms: BTreeMap<String, Room> = BTreeMap::new();
     for path in sources(&src) {
         let relative = path.strip_prefix(&src).unwrap().to_string_lossy().replace('\\', "/");

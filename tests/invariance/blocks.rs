@@ -15,7 +15,7 @@ use ndarray::{Array1, Array2};
 use crate::by_hand::{ByHand, Transition};
 use crate::fixtures::{Regression, regression, regression_data};
 
-use crate::{failed, refused};
+use shared::{failed, refused};
 
 fn test<'t, A>(
     algorithm: &A,

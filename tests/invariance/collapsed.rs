@@ -8,9 +8,9 @@ use bnn_mcmc::testing::{
     ConjugateRegression, Invariance, InvarianceReport, NoiseVariance, kolmogorov_smirnov,
 };
 use ndarray::{Array2, Axis, array, aview1};
+use shared::failed;
 use std::ops::Range;
 
-use crate::failed;
 use crate::fixtures::{Regression, regression, regression_data};
 
 fn nuts(step_size: f64) -> Nuts {

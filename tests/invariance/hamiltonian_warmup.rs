@@ -3,9 +3,9 @@
 use bnn_mcmc::draws::Divergence;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::GaussianTarget;
+use shared::refused;
 
 use crate::fixtures::{Funnel, Needle, correlated};
-use crate::refused;
 
 #[test]
 fn no_density_holds_up_the_search_for_a_step_size() {

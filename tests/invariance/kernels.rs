@@ -13,7 +13,7 @@ use bnn_mcmc::testing::{
 use crate::by_hand::{ByHand, Transition};
 use crate::fixtures::{correlated, regression_data};
 
-use crate::{refused, said};
+use shared::{refused, said};
 
 fn test<'t, A>(target: &'t GaussianTarget, algorithm: &A) -> InvarianceReport
 where

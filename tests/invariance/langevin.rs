@@ -8,8 +8,7 @@ use bnn_mcmc::targets::{MinibatchTarget, Point};
 use bnn_mcmc::testing::{ConjugateRegression, GaussianTarget, NoiseVariance};
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
-
-use crate::{refused, said};
+use shared::{refused, said};
 
 /// U = k q^2/2 for each of the given curvatures.
 fn harmonic(curvatures: &[f64]) -> GaussianTarget {

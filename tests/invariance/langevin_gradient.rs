@@ -10,7 +10,7 @@ use ndarray::Array2;
 use crate::by_hand::{ByHand, Transition};
 use crate::fixtures::{Regression, regression, regression_data};
 
-use crate::refused;
+use shared::refused;
 
 fn rule(objective: Objective, pass: Pass, depth: usize) -> DescentRule {
     DescentRule { objective, pass, learning_rate: 0.004, depth }

@@ -1,8 +1,5 @@
 //! Every kernel leaves its target unchanged, and sabotaged copies do not.
 
-#[path = "../shared/said.rs"]
-mod said;
-
 mod blocks;
 mod by_hand;
 mod collapsed;

@@ -12,7 +12,7 @@ use crate::by_hand::{ByHand, Transition};
 use crate::fixtures::{Needle, dot};
 use crate::microcanonical::{Cliff, turn};
 
-use crate::{refused, said};
+use shared::{refused, said};
 
 const DIM: usize = 60;
 const CURVATURES: [f64; 3] = [0.4, 1.0, 2.0];

@@ -4,12 +4,12 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Step, WarmupProgress, metropolis_test};
 use bnn_mcmc::targets::Point;
 use bnn_mcmc::testing::GaussianTarget;
+use shared::refused;
 
 use crate::by_hand::{ByHand, Transition};
 use crate::fixtures::{
     Exact, Funnel, Needle, Quarter, TwoModes, correlated, dot, nineteen, six_steps,
 };
-use crate::refused;
 
 /// At step sizes of which nearly all and of which about half are accepted, with single steps and with many.
 fn is_invariant<T: Exact>(name: &str, target: &T, step_sizes: [f64; 2], least_accepted: f64) {

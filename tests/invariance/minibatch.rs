@@ -5,8 +5,7 @@ use bnn_mcmc::sampler::GradSource;
 use bnn_mcmc::targets::{Conditioned, MinibatchTarget, Tempered};
 use bnn_mcmc::testing::gradient_error;
 use ndarray::Array2;
-
-use crate::refused;
+use shared::refused;
 
 type Estimate<'a> = dyn Fn(&[usize], &[f64], &mut [f64]) -> LogDensity + 'a;
 

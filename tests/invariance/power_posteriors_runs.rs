@@ -7,8 +7,7 @@ use bnn_mcmc::sampler::{Ladder, Swaps};
 use bnn_mcmc::targets::{BoxSupport, Tempered, WithReference};
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array1, Array2};
-
-use crate::refused;
+use shared::refused;
 
 pub fn regression(rows: usize, features: usize) -> (Array2<f64>, Array1<f64>) {
     let mut rng = ChainRng::new(8, 0);

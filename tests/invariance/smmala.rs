@@ -15,7 +15,7 @@ use ndarray::Array2;
 use crate::by_hand::{ByHand, Transition};
 use crate::fixtures::{Exact, Funnel, correlated, regression, regression_data};
 
-use crate::refused;
+use shared::refused;
 
 macro_rules! second_derivatives {
     ($target:ty, |$q:ident| $hessian:expr, $fisher:expr) => {

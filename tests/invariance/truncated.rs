@@ -11,8 +11,7 @@ use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::targets::{BoxSupport, Conditioned, Tempered};
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array1, Array2};
-
-use crate::refused;
+use shared::refused;
 
 const INF: f64 = f64::INFINITY;
 

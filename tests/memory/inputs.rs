@@ -10,9 +10,9 @@ use bnn_mcmc::prelude::*;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use ndarray::Array3;
+use shared::refused;
 
 use crate::allocator::{alone, peak};
-use crate::refused;
 
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());

@@ -8,9 +8,9 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Smmala, SoftAbs};
 use bnn_mcmc::testing::Invariance;
 use ndarray::{Array1, Array2, Array3};
+use shared::refused;
 
 use crate::allocator::{alone, given, peak};
-use crate::refused;
 
 fn data(rows: usize) -> Dataset {
     Dataset::regression(Array2::zeros((rows, 1)), Array1::zeros(rows)).unwrap()

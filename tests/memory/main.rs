@@ -1,8 +1,5 @@
 //! Memory: what is allocated, what a run takes, what hostile files take, and the limit.
 
-#[path = "../shared/said.rs"]
-mod said;
-
 mod allocator;
 mod fuzz;
 mod inputs;

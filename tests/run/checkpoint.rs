@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Every, Kernel, Step, WarmupProgress};
-use bnn_mcmc::targets::{BoxSupport, Point};
+use bnn_mcmc::targets::Point;
 use bnn_mcmc::testing::GaussianTarget;
 use rand::RngCore;
 use serde::{Deserialize, Serialize};
+use shared::stopping::Stopping;
 
 use crate::fixtures::{assert_same, gaussian};
-use crate::stopping::Stopping;
 
 /// The files of a run in a folder of their own.
 pub struct Files {
@@ -42,15 +42,6 @@ impl Files {
             std::fs::write(copy.folder.path().join(file.file_name().unwrap()), bytes).unwrap();
         }
         copy
-    }
-}
-
-/// A box that holds all starting points and cuts off much of the target.
-impl BoxSupport for Stopping<GaussianTarget> {
-    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
-        lower.copy_from_slice(&[f64::NEG_INFINITY, -2.0]);
-        upper.copy_from_slice(&[2.0, 2.0]);
-        Ok(())
     }
 }
 

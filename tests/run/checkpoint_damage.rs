@@ -11,12 +11,12 @@ use bnn_mcmc::sampler::{Every, Minibatch, Sgld};
 use bnn_mcmc::targets::{Conditioned, Tempered, WithReference};
 use bnn_mcmc::testing::GaussianTarget;
 use rand::Rng;
+use shared::said;
 
 use crate::checkpoint_faults::{
     assert_same, begins, faulty_folder, folder, run, sampler, uninterrupted,
 };
 use crate::fixtures::gaussian;
-use crate::said;
 
 #[test]
 fn rows_in_another_order_are_another_run() {

@@ -9,9 +9,9 @@ use bnn_mcmc::draws::recorder::OnDisk;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Every, Phase};
 use bnn_mcmc::testing::GaussianTarget;
+use shared::refused;
 
 use crate::fixtures::gaussian;
-use crate::refused;
 
 pub fn sampler(target: &GaussianTarget, draws: usize) -> Sampler<'_, GaussianTarget, Mala> {
     Sampler::new(target, Mala::default()).chains(2).warmup(20).draws(draws).seed(5).threads(1)
@@ -76,7 +76,7 @@ pub mod faults {
         let compiled = Command::new("cc")
             .args(["-shared", "-fPIC", "-O1", "-o"])
             .arg(&library)
-            .args([concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/shim.c"), "-ldl"])
+            .args([concat!(env!("CARGO_MANIFEST_DIR"), "/faults/shim.c"), "-ldl"])
             .status()
             .expect("cc, which rustc links with");
         assert!(compiled.success());

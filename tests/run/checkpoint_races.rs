@@ -11,11 +11,11 @@ use std::{fs, io};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Every, Phase};
 use rand::RngCore;
+use shared::said;
+use shared::wait::wait_until;
 
 use crate::checkpoint_faults::{assert_same, folder, held, run, sampler, uninterrupted};
 use crate::fixtures::gaussian;
-use crate::said;
-use crate::wait::wait_until;
 
 /// Waits until two runs of this process have the file of draws open: the second waits for its lock.
 #[cfg(target_os = "linux")]

@@ -7,10 +7,10 @@ use bnn_mcmc::sampler::{Algorithm, Every, Phase};
 use bnn_mcmc::testing::GaussianTarget;
 use proptest::prelude::*;
 use serde::Serialize;
+use shared::{refused, said};
 
 use crate::checkpoint::{Files, short, without_checkpoint};
 use crate::fixtures::{assert_same, gaussian};
-use crate::{refused, said};
 
 fn problem(error: &Error) -> &str {
     let Error::Checkpoint { problem, .. } = error else { panic!("{error:?}") };

@@ -12,9 +12,8 @@ use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, Told, WeightPrior};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Phase;
 use ndarray::{Array1, Array2, array};
-
-use crate::wait::wait_until;
-use crate::{refused, said};
+use shared::wait::wait_until;
+use shared::{refused, said};
 
 /// A file with a header, labels and missing values. The strength is about 500 + 40 (age - 1) + 30 if wet.
 pub fn training_file(folder: &Path) -> std::path::PathBuf {

@@ -5,7 +5,6 @@
 //! which sees most mistakes (Modrak and others 2023, <https://doi.org/10.1214/23-BA1404>), the log prior, means of three
 //! rows, and the parameters of the likelihood.
 
-use crate::refused;
 use bnn_mcmc::data::Response;
 use bnn_mcmc::fit::{AnyLikelihood, Candidate, Fit, Method, Network, Noise, Recipe};
 use bnn_mcmc::prelude::*;
@@ -13,6 +12,7 @@ use bnn_mcmc::sampler::StopHandle;
 use bnn_mcmc::targets::{PowerTarget, Target};
 use bnn_mcmc::testing::Sbc;
 use ndarray::{Array1, Array2, Array3, s};
+use shared::refused;
 
 const ROWS: usize = 30;
 /// The number of draws that a rank is taken among, and the number of bins of ranks.

@@ -8,8 +8,7 @@ use bnn_mcmc::predict::{Conformal, ConformalScore, SplitConformal};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Axis, array};
 use serde_json::json;
-
-use crate::{failed, refused, said};
+use shared::{failed, refused, said};
 
 fn data(rows: usize, seed: u64) -> Dataset {
     let mut rng = ChainRng::new(seed, 0);

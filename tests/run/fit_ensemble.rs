@@ -11,10 +11,10 @@ use bnn_mcmc::optimise::Ascent;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::FullGrad;
 use ndarray::{Array2, array, s};
+use shared::wait::wait_until;
+use shared::{refused, said};
 
 use crate::fixtures::assert_same;
-use crate::wait::wait_until;
-use crate::{refused, said};
 
 fn x() -> Array2<f64> {
     let mut rng = ChainRng::new(5, 0);

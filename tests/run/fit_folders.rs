@@ -6,12 +6,12 @@ use std::path::Path;
 use bnn_mcmc::error::Difference;
 use bnn_mcmc::fit::{Fit, WeightPrior};
 use bnn_mcmc::prelude::*;
+use shared::wait::wait_until;
+use shared::{refused, said};
 use tempfile::TempDir;
 
 use crate::fit::{recipe, training_file};
 use crate::fixtures::assert_other_fit;
-use crate::wait::wait_until;
-use crate::{refused, said};
 
 #[test]
 fn a_folder_holds_one_fit() {

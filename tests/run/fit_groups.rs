@@ -8,9 +8,8 @@ use bnn_mcmc::data::StandIn;
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Axis};
+use shared::refused;
 use tempfile::TempDir;
-
-use crate::refused;
 
 const ROWS: usize = 36;
 const SCHOOLS: usize = 5;

@@ -9,9 +9,8 @@ use bnn_mcmc::data::StandIn;
 use bnn_mcmc::fit::{Fit, Imputed, Recipe};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, ArrayView1, array};
+use shared::{failed, refused};
 use tempfile::TempDir;
-
-use crate::{failed, refused};
 
 /// A row (a, b, y), of which b may be missing: b = 0.8 a + noise, y = a - 1.5 b + noise.
 type Row = (f64, Option<f64>, f64);

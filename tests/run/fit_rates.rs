@@ -6,10 +6,9 @@ use std::fs;
 use bnn_mcmc::fit::{Fit, Noise, Recipe, WeightPrior};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Axis};
+use shared::refused;
 use statrs::distribution::{DiscreteCDF, Poisson};
 use tempfile::TempDir;
-
-use crate::refused;
 
 const ROWS: usize = 240;
 

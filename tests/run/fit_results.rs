@@ -7,9 +7,9 @@ use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::HessTarget;
 use ndarray::{Array1, Array2, array};
+use shared::{failed, refused, said};
 
 use crate::fixtures::assert_other_fit;
-use crate::{failed, refused, said};
 
 /// strength = 500 + 100 age + 20 z, in 30 rows.
 fn data() -> Dataset {

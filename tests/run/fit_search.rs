@@ -8,8 +8,7 @@ use bnn_mcmc::fit::{Candidate, Fit, Imputed, Method, Noise, Recipe, Search, Tria
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::StopHandle;
 use ndarray::{Array1, Array2, s};
-
-use crate::refused;
+use shared::refused;
 
 /// Rows of two features, one of which matters, with normal noise of standard deviation 0.2.
 fn rows(n: usize, f: impl Fn(f64) -> f64) -> Dataset {

@@ -8,10 +8,9 @@ use bnn_mcmc::data::Transform;
 use bnn_mcmc::fit::{Fit, Noise, Recipe};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, ArrayView1, array};
+use shared::refused;
 use statrs::distribution::{ContinuousCDF, Normal as Gauss};
 use tempfile::TempDir;
-
-use crate::refused;
 
 const ROWS: usize = 200;
 

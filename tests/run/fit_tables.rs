@@ -7,10 +7,10 @@ use bnn_mcmc::data::{Cells, CsvReader, Schema};
 use bnn_mcmc::fit::{Fit, WeightPrior};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array2, array};
+use shared::refused;
 use tempfile::TempDir;
 
 use crate::fit::{recipe, training_file};
-use crate::refused;
 
 #[test]
 fn a_wrong_table_is_an_error_that_says_what_is_wrong() {

@@ -7,8 +7,7 @@ use bnn_mcmc::data::{Standardise, Transform};
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array2, array};
-
-use crate::refused;
+use shared::refused;
 
 /// A positive response around 50 that grows by a power of the features.
 fn data(rows: usize) -> Dataset {

@@ -4,8 +4,7 @@ use bnn_mcmc::diagnostics::mcse_mean;
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, UpdatedFit, WeightPrior};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, s};
-
-use crate::refused;
+use shared::refused;
 
 fn x(rows: usize) -> Array2<f64> {
     Array2::from_shape_fn((rows, 2), |(i, j)| ((3 * i + 7 * j + i * j) as f64).sin())

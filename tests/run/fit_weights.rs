@@ -13,9 +13,8 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::ConditionallyGaussian;
 use ndarray::Axis;
 use serde::Deserialize;
+use shared::refused;
 use tempfile::TempDir;
-
-use crate::refused;
 
 const ROWS: usize = 60;
 

@@ -9,9 +9,9 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Kernel, Phase, Step, WarmupProgress};
 use bnn_mcmc::targets::Point;
 use bnn_mcmc::testing::GaussianTarget;
+use shared::refused;
 
 use crate::fixtures::{assert_same, watched};
-use crate::refused;
 
 #[test]
 fn a_panic_in_a_density_keeps_the_draws_and_the_checkpoint() {

@@ -14,10 +14,10 @@ use ndarray::Array2;
 use proptest::prelude::*;
 use serde::Serialize;
 use serde_json::Value as Json;
+use shared::wait::wait_until;
+use shared::{failed, refused};
 
 use crate::fixtures::assert_other_fit;
-use crate::wait::wait_until;
-use crate::{failed, refused};
 
 /// All that draws hold but the seconds, with the bits of floats.
 #[track_caller]

@@ -1,12 +1,5 @@
 //! The loop: threads, stops, checkpoints, recorders, optimisation.
 
-#[path = "../shared/said.rs"]
-mod said;
-#[path = "../shared/stopping.rs"]
-mod stopping;
-#[path = "../shared/wait.rs"]
-mod wait;
-
 mod checkpoint;
 mod checkpoint_damage;
 mod checkpoint_faults;
@@ -17,7 +10,6 @@ mod cut;
 mod fit;
 mod fit_by_hand;
 mod fit_calibrated;
-#[cfg(feature = "datasets")]
 mod fit_conformal;
 mod fit_ensemble;
 #[cfg(target_os = "linux")]

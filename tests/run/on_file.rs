@@ -12,10 +12,10 @@ use bnn_mcmc::targets::{
     Curvature, DescentRule, GradTarget, Marginal, MinibatchTarget, Objective, Pass, Target,
 };
 use ndarray::{Array1, Array2};
+use shared::said;
 use tempfile::TempDir;
 
 use crate::fixtures::assert_same;
-use crate::said;
 
 struct Place(TempDir);
 

@@ -7,8 +7,7 @@ use bnn_mcmc::sampler::GradSource;
 use bnn_mcmc::targets::HessTarget;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::Array2;
-
-use crate::{failed, refused};
+use shared::{failed, refused};
 
 /// 500 rows, a linear model of five features for two classes.
 fn logistic() -> Posterior<Linear, Bernoulli> {

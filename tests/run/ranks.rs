@@ -14,9 +14,9 @@ use bnn_mcmc::sampler::{Algorithm, Every, Ladder, PowerPosteriors, Swaps};
 use bnn_mcmc::targets::Forces;
 use ndarray::Array2;
 use serde::Serialize;
+use shared::refused;
 
 use crate::fixtures::assert_same;
-use crate::refused;
 
 /// Rows enough for four shares of a network with 346 weights.
 const ROWS: usize = 17_000;

@@ -11,10 +11,10 @@ use bnn_mcmc::sampler::Algorithm;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array1, Array2, s};
 use rand::RngCore;
+use shared::stopping::Stopping;
+use shared::{refused, said};
 
 use crate::fixtures::{assert_same, assert_same_stats};
-use crate::stopping::Stopping;
-use crate::{refused, said};
 
 /// Three classes, and a network with 21 weights.
 pub fn classes() -> (Posterior<Mlp, Categorical>, Dataset) {

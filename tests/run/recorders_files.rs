@@ -7,9 +7,9 @@ use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::s;
+use shared::{failed, refused, said};
 
 use crate::fixtures::gaussian;
-use crate::{failed, refused, said};
 
 fn short(on_disk: &OnDisk, draws: usize, checkpoint: Option<&Path>) -> Result<Draws, Error> {
     let target = gaussian();

@@ -6,9 +6,9 @@ use bnn_mcmc::draws::recorder::ChainPlan;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array2, ArrayView2, Axis, array, s};
+use shared::refused;
 
 use crate::recorders::{classes, real};
-use crate::refused;
 
 #[test]
 fn moments_are_those_of_the_draws() {

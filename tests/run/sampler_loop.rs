@@ -14,9 +14,9 @@ use bnn_mcmc::testing::GaussianTarget;
 use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use shared::{failed, refused};
 
 use crate::fixtures::gaussian;
-use crate::{failed, refused};
 
 #[test]
 fn draws_do_not_depend_on_the_number_of_threads() {

@@ -6,9 +6,9 @@ use std::process::{Command, Output, Stdio};
 use bnn_mcmc::fit::Fit;
 use bnn_mcmc::prelude::*;
 use ndarray::Array2;
+use shared::said;
 
 use crate::checkpoint_faults::faults::shim;
-use crate::said;
 
 const CHILD: &str = "BNN_MCMC_THREADS_CHILD";
 

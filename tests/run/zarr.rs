@@ -12,8 +12,7 @@ use bnn_mcmc::targets::Tempered;
 use bnn_mcmc::testing::GaussianTarget;
 use ndarray::{Array1, Array2, Array3, ArrayD, array};
 use serde_json::{Value, json};
-
-use crate::{failed, refused};
+use shared::{failed, refused};
 
 fn inputs(rows: usize) -> Array2<f64> {
     Array2::from_shape_fn((rows, 2), |(i, j)| ((7 * i + 3 * j) as f64).sin())

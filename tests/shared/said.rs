@@ -20,11 +20,7 @@ type Messages = BTreeMap<String, BTreeSet<String>>;
 static FILE: Mutex<Option<Messages>> = Mutex::new(None);
 
 fn path() -> PathBuf {
-    // Members of the workspace have their manifests two folders below the root.
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let roots = [root.to_path_buf(), root.join("../..")];
-    let file = |root: &PathBuf| root.join("tests/golden/messages.txt");
-    roots.iter().map(file).find(|file| file.exists()).expect("tests/golden/messages.txt")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/messages.txt")
 }
 
 fn read() -> Messages {

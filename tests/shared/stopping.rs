@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
+use bnn_mcmc::targets::BoxSupport;
+use bnn_mcmc::testing::GaussianTarget;
 
 /// Asks for a stop at its n-th evaluation, wherever in a round that is.
 pub struct Stopping<T> {
@@ -49,5 +51,14 @@ impl<T: GradTarget> GradTarget for Stopping<T> {
         self.count();
         let density = self.inner.log_density_grad(q, g, ws);
         LogDensity { likelihood: density.likelihood * (1.0 + self.rounding), ..density }
+    }
+}
+
+/// A box that holds all starting points and cuts off much of the target.
+impl BoxSupport for Stopping<GaussianTarget> {
+    fn bounds(&self, lower: &mut [f64], upper: &mut [f64]) -> Result<(), Error> {
+        lower.copy_from_slice(&[f64::NEG_INFINITY, -2.0]);
+        upper.copy_from_slice(&[2.0, 2.0]);
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@ makes as many tables and compares what becomes of them in pandas, polars, pyarro
 table the numbers, names and classes that the network is handed, and for one of twenty a fit of a
 few draws, bit for bit. It needs the example `read_csv` of this package:
 
-    cargo build --release --locked -p bnn-mcmc-python --example read_csv
+    cargo build --release --locked -p bnn-mcmc-python --features read_csv --example read_csv
 """
 
 import argparse

@@ -27,7 +27,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 pub fn folder() -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests", "reference"].iter().collect()
+    [env!("CARGO_MANIFEST_DIR"), "reference"].iter().collect()
 }
 
 /// Mean, sd, mean of squares and its sd, and the quantiles at 5, 50 and 95 % of the draws of one parameter.

@@ -3,6 +3,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use shared::said;
+
 use super::*;
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/clusters");

@@ -1,7 +1,8 @@
 //! `predict --conformal`: intervals and sets, the rows they are calibrated on, and what they cannot be of.
 
+use shared::said;
+
 use super::*;
-use crate::said;
 
 /// 120 rows of y = 3 a + noise, and its sign as a class.
 fn table(place: &Place) {

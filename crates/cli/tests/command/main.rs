@@ -1,11 +1,6 @@
 //! The command as a user has it: the program itself, run in a folder of its own, judged by what it
 //! prints, writes and returns.
 
-#[path = "../../../../tests/shared/said.rs"]
-mod said;
-#[path = "../../../../tests/shared/wait.rs"]
-mod wait;
-
 #[cfg(unix)]
 mod array;
 mod conformal;

@@ -1,7 +1,8 @@
 //! What is refused, with which words and which exit code.
 
+use shared::said;
+
 use super::*;
-use crate::said;
 
 #[test]
 fn a_wrong_column_lists_those_that_there_are() {

@@ -2,9 +2,10 @@
 
 use std::process::Child;
 
+use shared::said;
+use shared::wait::wait_until;
+
 use super::*;
-use crate::said;
-use crate::wait::wait_until;
 
 /// The files of a run that hold times of the clock, and so differ between equal runs.
 const TIMED: [&str; 2] = ["checkpoint", "draws.zarr/zarr.json"];

@@ -10,8 +10,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use shared::said;
+use shared::wait::wait_until;
+
 use super::*;
-use crate::wait::wait_until;
 
 const SIGNALS: [(&str, i32); 3] = [("TERM", 15), ("HUP", 1), ("INT", 2)];
 

@@ -12,9 +12,9 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::record::Field;
 use parquet::schema::parser::parse_message_type;
 use serde_json::Value;
+use shared::said;
 
 use super::*;
-use crate::said;
 
 /// The values of a column, each of which may be missing.
 enum Column {

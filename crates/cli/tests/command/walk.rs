@@ -1,7 +1,8 @@
 //! What a new user does, one command after the other.
 
+use shared::said;
+
 use super::*;
-use crate::said;
 
 /// The fields of the lines of a CSV text.
 fn cells(text: &str) -> Vec<Vec<&str>> {

@@ -8,10 +8,10 @@ use bnn_mcmc_report::figures::calibration;
 use bnn_mcmc_report::figures::predictive::Method;
 use ndarray::{Array2, Array3, Axis, s};
 use serde::Deserialize;
+use shared::{refused, said};
 
 use crate::common::check;
 use crate::predictive::{Golden as Regression, close, points_of};
-use crate::{refused, said};
 
 #[derive(Deserialize)]
 struct Golden {

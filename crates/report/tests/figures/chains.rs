@@ -6,9 +6,9 @@ use bnn_mcmc_report::figures::Quantity;
 use bnn_mcmc_report::figures::chains;
 use ndarray::{Array2, array, s};
 use serde::Deserialize;
+use shared::{refused, said};
 
 use crate::common::check;
-use crate::{refused, said};
 
 #[derive(Deserialize)]
 struct Golden {

@@ -5,10 +5,10 @@ use bnn_mcmc::predict::PredictiveCheck;
 use bnn_mcmc_report::figure::{Mark, Scale};
 use bnn_mcmc_report::figures::predictive;
 use ndarray::{Array2, array};
+use shared::refused;
 
 use crate::common::check;
 use crate::predictive::points_of;
-use crate::refused;
 
 fn checks() -> PredictiveChecks {
     let of = |name: &str, observed, replicated: &[f64]| PredictiveCheck {

@@ -6,9 +6,10 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc_report::figure::{Mark, Scale};
 use bnn_mcmc_report::figures::effects;
 use ndarray::Array3;
+use shared::refused;
 
 use crate::common::check;
-use crate::{predictive, refused};
+use crate::predictive;
 
 /// `y = size + 2 [colour = red]`, over a year of days.
 fn fit() -> Fit {

@@ -1,8 +1,5 @@
 //! Figures against numbers from elsewhere, and on hostile input.
 
-#[path = "../../../../tests/shared/said.rs"]
-mod said;
-
 mod calibration;
 mod chains;
 mod checks;

@@ -5,9 +5,9 @@ use bnn_mcmc_report::figure::{BoxPlot, Figure, Interval, Mark, Panel, Scale, Sym
 use bnn_mcmc_report::figures::{Quantity, parameters};
 use ndarray::{Array2, Array3, ArrayView2, s};
 use serde::Deserialize;
+use shared::said;
 
 use crate::common::check;
-use crate::said;
 
 /// Written by `tests/golden/parameters.py`.
 #[derive(Deserialize)]

@@ -6,9 +6,9 @@ use bnn_mcmc_report::figure::{Colour, Figure, Mark};
 use bnn_mcmc_report::figures::predictive::{self, Method};
 use ndarray::{Array2, Array3, array};
 use serde::Deserialize;
+use shared::{refused, said};
 
 use crate::common::check;
-use crate::{refused, said};
 
 const HOSTILE: &str = "<script>\"&'";
 

@@ -6,9 +6,9 @@ use bnn_mcmc_report::figure::{BoxPlot, Figure, Mark, Place, Scale};
 use bnn_mcmc_report::figures::rhat;
 use ndarray::Array3;
 use serde::Deserialize;
+use shared::{refused, said};
 
 use crate::common::check;
-use crate::{refused, said};
 
 #[derive(Deserialize)]
 struct Golden {

@@ -7,9 +7,9 @@ use bnn_mcmc_report::figure::{Figure, Mark, Panel, Place};
 use bnn_mcmc_report::figures::{Quantity, sampler};
 use ndarray::{Array2, array};
 use serde::Deserialize;
+use shared::{refused, said};
 
 use crate::common::check;
-use crate::{refused, said};
 
 #[derive(Deserialize)]
 struct Golden {

@@ -5,10 +5,10 @@ use bnn_mcmc_report::figure::{Colour, Figure, Mark};
 use bnn_mcmc_report::figures::uncertainty;
 use ndarray::{Array2, Array3, Array4, array};
 use serde::Deserialize;
+use shared::{refused, said};
 
 use crate::common::check;
 use crate::predictive::{close, points_of};
-use crate::{refused, said};
 
 const NAMES: [&str; 4] = ["<script>\"&", "two", "a name of more than eighteen letters", "4"];
 

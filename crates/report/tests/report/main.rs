@@ -1,8 +1,5 @@
 //! The report: one page that is complete, safe, small, and works in a browser.
 
-#[path = "../../../../tests/shared/said.rs"]
-mod said;
-
 mod browser;
 mod pages;
 

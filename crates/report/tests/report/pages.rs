@@ -10,7 +10,7 @@ use ndarray::{Array1, Array2};
 
 use super::{HOSTILE, hostile, iris, not_converged, regression, strength, written};
 
-use crate::refused;
+use shared::refused;
 
 /// The text between two marks.
 fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
