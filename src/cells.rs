@@ -252,7 +252,7 @@ pub(crate) fn shown(cell: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::{ProptestConfig, prop, proptest};
+    use crate::rng::Anything;
 
     fn rows(text: &str, separator: Separator, verbatim: bool) -> Vec<Vec<Cow<'_, str>>> {
         let (mut rows, mut all, mut cells) = (Rows::new(text, separator), Vec::new(), Vec::new());
@@ -263,17 +263,18 @@ mod tests {
         all
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn cells_are_those_that_the_csv_crate_wrote(
-            table in prop::collection::vec(prop::collection::vec("[a1,;\" \t\n\ré]{0,6}", 1..5), 1..5),
-            necessary in proptest::bool::ANY,
-        ) {
-            let quotes = [csv::QuoteStyle::Always, csv::QuoteStyle::Necessary][usize::from(necessary)];
-            let mut csv =
-                csv::WriterBuilder::new().flexible(true).quote_style(quotes).from_writer(Vec::new());
+    #[test]
+    fn cells_are_those_that_the_csv_crate_wrote() {
+        Anything::cases(256, |any| {
+            let cell = |any: &mut Anything| any.text_of("a1,;\" \t\n\ré", 0..7);
+            let table = any.list(1..5, |any| any.list(1..5, cell));
+            let necessary = any.below(2) == 1;
+            let quotes =
+                [csv::QuoteStyle::Always, csv::QuoteStyle::Necessary][usize::from(necessary)];
+            let mut csv = csv::WriterBuilder::new()
+                .flexible(true)
+                .quote_style(quotes)
+                .from_writer(Vec::new());
             table.iter().for_each(|row| csv.write_record(row).unwrap());
             let text = String::from_utf8(csv.into_inner().unwrap()).unwrap();
             let read = rows(&text, Separator::Char(','), true);
@@ -281,32 +282,37 @@ mod tests {
                 assert_eq!(read, table);
             }
             // Cells without quotation marks lose the blanks at their ends; rows of them are skipped.
-            let trimmed = |cells: &Vec<String>| cells.iter().map(|c| c.trim().to_string()).collect();
+            let trimmed =
+                |cells: &Vec<String>| cells.iter().map(|c| c.trim().to_string()).collect();
             let expected: Vec<Vec<String>> = table.iter().map(trimmed).collect();
-            let read: Vec<Vec<String>> =
-                read.iter().map(|row| row.iter().map(|cell| cell.trim().into()).collect()).collect();
+            let read: Vec<Vec<String>> = read
+                .iter()
+                .map(|row| row.iter().map(|cell| cell.trim().into()).collect())
+                .collect();
             if !necessary || table.iter().all(|row| row.len() > 1 || !row[0].trim().is_empty()) {
                 assert_eq!(read, expected);
             }
-        }
+        });
     }
 
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-        /// No cell that is written begins as a formula, and each is read as the text that it was.
-        #[test]
-        fn texts_are_guarded_and_read_again(texts in prop::collection::vec("[-+=@'a1,;\" \t\n\ré＝]{1,6}", 1..5)) {
-            let row: Vec<_> = texts.iter().map(|text| csv_cell(&guarded(text)).into_owned()).collect();
+    /// No cell that is written begins as a formula, and each is read as the text that it was.
+    #[test]
+    fn texts_are_guarded_and_read_again() {
+        Anything::cases(256, |any| {
+            let text = |any: &mut Anything| any.text_of("-+=@'a1,;\" \t\n\ré＝", 1..7);
+            let texts = any.list(1..5, text);
+            let row: Vec<_> =
+                texts.iter().map(|text| csv_cell(&guarded(text)).into_owned()).collect();
             let mut read = csv::ReaderBuilder::new();
-            let mut read = read.has_headers(false).from_reader(std::io::Cursor::new(row.join(",") + "\n"));
+            let text = std::io::Cursor::new(row.join(",") + "\n");
+            let mut read = read.has_headers(false).from_reader(text);
             let cells = read.records().next().unwrap().unwrap();
             assert!(cells.iter().map(unguarded).eq(texts.iter().map(String::as_str)), "{row:?}");
             for cell in &cells {
                 let begins = cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝']);
                 assert!(!begins || cell.parse::<f64>().is_ok_and(f64::is_finite), "{cell}");
             }
-        }
+        });
     }
 
     #[test]

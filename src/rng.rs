@@ -123,6 +123,75 @@ impl RngCore for ChainRng {
     }
 }
 
+/// Anything that a unit test may be handed: numbers of any bits, texts of any characters, and more often those that are
+/// lost most easily. Property tests outside the library have proptest, which an example would have to wait for.
+#[cfg(test)]
+pub(crate) struct Anything(ChainRng);
+
+#[cfg(test)]
+impl Anything {
+    /// Runs `test` in as many cases; a failure names its own.
+    pub(crate) fn cases(n: u64, mut test: impl FnMut(&mut Self)) {
+        struct Case(u64);
+        impl Drop for Case {
+            fn drop(&mut self) {
+                if std::thread::panicking() {
+                    eprintln!("in case {}", self.0);
+                }
+            }
+        }
+        for case in 0..n {
+            let _named = Case(case);
+            test(&mut Self(ChainRng::new(1, case)));
+        }
+    }
+
+    /// Any integer.
+    pub(crate) fn integer(&mut self) -> u64 {
+        let bits = self.0.next_u64();
+        if bits.is_multiple_of(8) { [0, 1, u64::MAX][bits as usize / 8 % 3] } else { bits }
+    }
+
+    /// One of 0 to `n` - 1.
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        (self.0.next_u64() % n as u64) as usize
+    }
+
+    pub(crate) fn float(&mut self) -> f64 {
+        const RARE: [f64; 7] =
+            [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 5e-324, 0.1, f64::MAX];
+        if self.below(2) == 0 { RARE[self.below(7)] } else { f64::from_bits(self.0.next_u64()) }
+    }
+
+    /// A text of these characters.
+    pub(crate) fn text_of(&mut self, characters: &str, lengths: std::ops::Range<usize>) -> String {
+        let characters: Vec<char> = characters.chars().collect();
+        self.list(lengths, |any| characters[any.below(characters.len())]).into_iter().collect()
+    }
+
+    /// A text of any characters, half of them ASCII.
+    pub(crate) fn text(&mut self) -> String {
+        let character = |any: &mut Self| {
+            let most = [128, 1 << 16, 0x11_0000][any.below(4).saturating_sub(1)];
+            char::from_u32(any.below(most) as u32).unwrap_or('\u{FFFD}')
+        };
+        self.list(0..33, character).into_iter().collect()
+    }
+
+    pub(crate) fn list<T>(
+        &mut self,
+        lengths: std::ops::Range<usize>,
+        mut item: impl FnMut(&mut Self) -> T,
+    ) -> Vec<T> {
+        let n = lengths.start + self.below(lengths.len());
+        (0..n).map(|_| item(self)).collect()
+    }
+
+    pub(crate) fn option<T>(&mut self, item: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        (self.below(2) == 0).then(|| item(self))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

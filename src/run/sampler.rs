@@ -227,106 +227,160 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     /// panic has left it: it may hold a part of a draw that is not among the draws, and is not to be
     /// used.
     pub fn run_with<R: Recorder<T>>(self, recorder: &R) -> Result<(Draws, Vec<R::Record>), Error> {
-        cut::apart(|| self.run_apart(recorder))
+        let Self { target, algorithm, sizes, init, .. } = self;
+        let chains = self.only_chains.clone().unwrap_or(0..sizes.chains);
+        let typed = TypedRun { target, algorithm, recorder, init, records: Mutex::default() };
+        let run = Run {
+            sizes,
+            chains,
+            is_part: self.only_chains.is_some(),
+            keep: self.keep,
+            threads: self.threads,
+            began: Instant::now(),
+            stop: self.stop,
+        };
+        let reports = (self.on_progress, self.until, self.limit);
+        let draws = run.sample(&typed, self.configuration, self.checkpoint, reports)?;
+        Ok((draws, typed.records.into_inner().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+/// What a run asks of its target, algorithm and recorder, whatever their types are.
+trait Parts {
+    fn dim(&self) -> usize;
+    fn layout(&self) -> Layout;
+
+    /// [`Algorithm::matrix_numbers`].
+    fn matrix_numbers(&self) -> usize;
+
+    /// A chain at a checked starting point, with the room that `run` needs for its draws.
+    fn chain<'c>(&'c self, index: usize, run: &'c Run, kept: &'c Kept) -> NewChain<'c>;
+
+    /// The densities where chain 0 of a run starts, which tell parts of other posteriors from this one.
+    fn at_start(&self, sizes: Sizes) -> Result<[f64; 2], Error>;
+
+    fn identity(&self, with_data: bool) -> Identity;
+}
+
+type NewChain<'c> = Result<Box<dyn Chain + 'c>, Error>;
+
+/// The [`Parts`] with their types.
+struct TypedRun<'t, 'r, T: Target, A, R: Recorder<T>> {
+    target: &'t T,
+    algorithm: A,
+    recorder: &'r R,
+    init: Init,
+    records: Mutex<Vec<R::Record>>,
+}
+
+impl<'t, T: Target, A: Algorithm<&'t T>, R: Recorder<T>> Parts for TypedRun<'t, '_, T, A, R> {
+    fn dim(&self) -> usize {
+        self.target.dim()
     }
 
-    fn run_apart<R: Recorder<T>>(self, recorder: &R) -> Result<(Draws, Vec<R::Record>), Error> {
-        let began = Instant::now();
-        let Self { target, algorithm, sizes, init, keep, threads, stop, on_progress, .. } = self;
-        let (layout, is_part) = (target.layout(), self.only_chains.is_some());
-        let (kept, pool) = prepare(sizes, target.dim(), &layout, &keep, threads)?;
-        let chains = self.only_chains.unwrap_or(0..sizes.chains);
-        check_only(&chains, sizes.chains)?;
-        check_chains(chains.len(), target.dim(), algorithm.matrix_numbers(&target))?;
-        let records = Mutex::new(Vec::new());
-        // A chain at a checked starting point.
-        let start = |index| {
-            let rng = ChainRng::new(sizes.seed, index as u64); //~ stream-of-chain
-            let mut kernel = algorithm.kernel(&target, &rng)?;
-            let mut ws = target.workspace();
-            // A stream of its own: how many points are tried does not shift the chain's.
-            let mut start_rng = rng.child(u64::MAX);
-            let mut point = init.find(target, index, sizes.chains, &mut start_rng, &mut ws)?;
-            let climbed = kernel.approach(&target, &mut point, &mut ws);
-            let n_own_stats = kernel.stat_names().len();
-            let width = (kept.dim(), n_own_stats);
-            let data = chain_data(index, &chains, sizes.draws, width, rng, point)?;
-            let data = ChainData { climbed, ..data };
-            let (kept, thin, records) = (&kept, sizes.thin, &records);
-            let (record, resumed) = (None, None);
-            let chain = TypedChain {
-                data,
-                target,
-                kernel,
-                ws,
-                kept,
-                thin,
-                recorder,
-                record,
-                resumed,
-                may_be_long: false,
-                before_cut: None,
-                records,
-            };
-            Ok(Box::new(chain) as Box<dyn Chain>)
-        };
-        let identity = |with_data: bool| Identity {
-            algorithm: algorithm.name(),
-            layout: layout.clone(),
-            data: if with_data { target.data_checksum() } else { None },
-            approximation: target.approximation(),
-            target: target.info(),
-            recorder: [recorder.name(), recorder.config()],
-        };
-        // The densities where chain 0 starts tell parts of other posteriors from this one.
-        let at_start = || {
-            let mut start_rng = ChainRng::new(sizes.seed, 0).child(u64::MAX);
-            let mut ws = target.workspace();
-            let point = init.find(target, 0, sizes.chains, &mut start_rng, &mut ws)?;
-            let density = target.log_density(point.q(), &mut ws);
-            Ok([density.likelihood, density.prior])
-        };
-        let at_start = is_part.then(|| caught("chain 0, at its start,", at_start)?).transpose()?;
-        let described = self.configuration.transpose()?;
-        let run = Run { sizes, chains: chains.clone(), at_start, kept: &kept, pool, began, stop };
-        let reports = (on_progress, self.until, self.limit);
-        let draws = run.sample(&start, &identity, described, self.checkpoint, reports)?;
-        Ok((draws, records.into_inner().unwrap_or_else(PoisonError::into_inner)))
+    fn layout(&self) -> Layout {
+        self.target.layout()
+    }
+
+    fn matrix_numbers(&self) -> usize {
+        self.algorithm.matrix_numbers(&self.target)
+    }
+
+    fn chain<'c>(&'c self, index: usize, run: &'c Run, kept: &'c Kept) -> NewChain<'c> {
+        let rng = ChainRng::new(run.sizes.seed, index as u64); //~ stream-of-chain
+        let mut kernel = self.algorithm.kernel(&self.target, &rng)?;
+        let mut ws = self.target.workspace();
+        // A stream of its own: how many points are tried does not shift the chain's.
+        let mut start_rng = rng.child(u64::MAX);
+        let of = run.sizes.chains;
+        let mut point = self.init.find(self.target, index, of, &mut start_rng, &mut ws)?;
+        let climbed = kernel.approach(&self.target, &mut point, &mut ws);
+        let width = (kept.dim(), kernel.stat_names().len());
+        let data = chain_data(index, &run.chains, run.sizes.draws, width, rng, point)?;
+        Ok(Box::new(TypedChain {
+            data: ChainData { climbed, ..data },
+            target: self.target,
+            kernel,
+            ws,
+            kept,
+            thin: run.sizes.thin,
+            recorder: self.recorder,
+            record: None,
+            resumed: None,
+            may_be_long: false,
+            before_cut: None,
+            records: &self.records,
+        }))
+    }
+
+    fn at_start(&self, sizes: Sizes) -> Result<[f64; 2], Error> {
+        let mut start_rng = ChainRng::new(sizes.seed, 0).child(u64::MAX);
+        let mut ws = self.target.workspace();
+        let point = self.init.find(self.target, 0, sizes.chains, &mut start_rng, &mut ws)?;
+        let density = self.target.log_density(point.q(), &mut ws);
+        Ok([density.likelihood, density.prior])
+    }
+
+    fn identity(&self, with_data: bool) -> Identity {
+        Identity {
+            algorithm: self.algorithm.name(),
+            layout: self.target.layout(),
+            data: if with_data { self.target.data_checksum() } else { None },
+            approximation: self.target.approximation(),
+            target: self.target.info(),
+            recorder: [self.recorder.name(), self.recorder.config()],
+        }
     }
 }
 
 /// The part of a run that does not depend on the types of its target, algorithm and recorder.
-struct Run<'r> {
+struct Run {
     sizes: Sizes,
     /// The chains to run.
     chains: Range<usize>,
-    /// If others run elsewhere, log likelihood and log prior where chain 0 starts.
-    at_start: Option<[f64; 2]>,
-    kept: &'r Kept,
-    pool: Option<rayon::ThreadPool>,
+    /// Whether other chains run elsewhere.
+    is_part: bool,
+    keep: Keep,
+    threads: Option<usize>,
     began: Instant,
     stop: StopHandle,
 }
 
-impl Run<'_> {
-    /// Starts the chains, runs them to their end, and puts their draws together. `identity` takes
-    /// the checksum of the data, if it is asked for. `described` is the description of the run so
-    /// far, for where the run has to identify itself.
-    fn sample<'c>(
+impl Run {
+    /// Starts the chains, runs them to their end, and puts their draws together. `described` is the
+    /// description of the run so far, for where the run has to identify itself.
+    fn sample(
         self,
-        start: &dyn Fn(usize) -> Result<Box<dyn Chain + 'c>, Error>,
-        identity: &dyn Fn(bool) -> Identity,
-        described: Option<Fingerprint>,
+        parts: &dyn Parts,
+        described: Option<Result<Fingerprint, Error>>,
+        checkpoint: Option<(PathBuf, Every)>,
+        reports: (Option<Report>, Option<Until>, Option<Limit>),
+    ) -> Result<Draws, Error> {
+        cut::apart(|| self.sample_apart(parts, described, checkpoint, reports))
+    }
+
+    fn sample_apart(
+        &self,
+        parts: &dyn Parts,
+        described: Option<Result<Fingerprint, Error>>,
         checkpoint: Option<(PathBuf, Every)>,
         (on_progress, until, limit): (Option<Report>, Option<Until>, Option<Limit>),
     ) -> Result<Draws, Error> {
-        let Self { sizes, chains: numbers, at_start, kept, pool, began, stop } = self;
-        let start = |c| caught(format!("chain {c}, at its start,"), || start(c))?;
+        let (sizes, numbers) = (self.sizes, &self.chains);
+        let layout = parts.layout();
+        let (kept, pool) = prepare(sizes, parts.dim(), &layout, &self.keep, self.threads)?;
+        check_only(numbers, sizes.chains)?;
+        check_chains(numbers.len(), parts.dim(), parts.matrix_numbers())?;
+        let at_start = || caught("chain 0, at its start,", || parts.at_start(sizes))?;
+        let at_start = self.is_part.then(at_start).transpose()?;
+        let described = described.transpose()?;
+        let start =
+            |c| caught(format!("chain {c}, at its start,"), || parts.chain(c, self, &kept))?;
         let mut chains = numbers.clone().map(start).collect::<Result<Vec<_>, Error>>()?;
         let own = chains[0].own_stat_names();
         let stat_names: Vec<_> = STATS.iter().map(ToString::to_string).chain(own).collect();
-        let identity = caught("the beginning of the run", || identity(described.is_some()))?;
-        let described = described.map(|run| identity.added_to(run, sizes, kept, &stat_names));
+        let identity = caught("the beginning of the run", || parts.identity(described.is_some()))?;
+        let described = described.map(|run| identity.added_to(run, sizes, &kept, &stat_names));
         let (chains_of_part, of, thin) = (numbers.clone(), sizes.chains, sizes.thin);
         let part = at_start.zip(described.clone());
         let part =
@@ -349,8 +403,8 @@ impl Run<'_> {
             part,
             ..RunInfo::default()
         };
-        let (id, ending) = (identity.number(sizes), Ending::new(stop));
-        let rounds = Rounds { sizes, ending, pool, began, limit, id, facts };
+        let (id, ending) = (identity.number(sizes), Ending::new(self.stop.clone()));
+        let rounds = Rounds { sizes, ending, pool, began: self.began, limit, id, facts };
         let so_far = |chains: &[Box<dyn Chain + '_>], info: RunInfo| {
             let rows = chains.iter().map(|chain| {
                 let data = chain.data();

@@ -2,9 +2,9 @@
 //! distribution, formula or rule that it breaks, which must fail.
 //!
 //! ```text
-//! cargo test --release --test mutants -- --ignored --nocapture               # all: minutes
-//! MUTANTS=hmc cargo test --release --test mutants -- --ignored --nocapture   # all of such a file or name
-//! MUTANTS_TURN=7 cargo test --release --test mutants -- --ignored --nocapture # ten of them, as .ci/run does
+//! cargo test -p bnn-mcmc-tests --test mutants -- --ignored --nocapture                # all: minutes
+//! MUTANTS=hmc cargo test -p bnn-mcmc-tests --test mutants -- --ignored --nocapture    # all of such a file or name
+//! MUTANTS_TURN=7 cargo test -p bnn-mcmc-tests --test mutants -- --ignored --nocapture # ten of them, as .ci/run does
 //! ```
 //!
 //! A comment `//~ name` in the source, a marker, shows the table where a line is: it marks the line at whose end it
@@ -56,6 +56,9 @@ const COPIED: [&str; 11] = [
 /// Folders within those that no build needs.
 const LEFT_OUT: [&str; 4] = ["node_modules", "target", "__pycache__", ".pytest_cache"];
 
+/// The package of the tests in `tests`, whose own sources have no mutants.
+const TESTS: &str = "bnn-mcmc-tests";
+
 /// A package of the workspace whose sources may have mutants.
 struct Package {
     /// What the table calls it, before a colon and the test binary; the library has no name there.
@@ -106,7 +109,7 @@ pub(crate) fn mutant(k: usize) -> bool {
 ";
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root of the workspace")
 }
 
 impl Mutant {
@@ -440,11 +443,9 @@ fn copy(from: &Path, to: &Path, edits: &BTreeMap<String, Vec<Edit>>) -> io::Resu
 fn build(copied: &Path, target: &Path, mutants: &[(usize, &Mutant)]) -> HashMap<String, PathBuf> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["test", "--no-run", "--release", "--offline", "--message-format=json"]);
+    command.args(["test", "--no-run", "--offline", "--message-format=json", "-p", TESTS]);
     for Package { name, .. } in &PACKAGES {
-        // Most tests run for about as long as they take to compile.
-        let optimised = format!("profile.release.package.{name}.opt-level=1");
-        command.args(["-p", name, "--config", &optimised]);
+        command.args(["-p", name]);
     }
     command.arg("--config").arg(format!("build.build-dir={target:?}"));
     command.arg("--target-dir").arg(target.join("mutants/build"));
@@ -549,7 +550,7 @@ fn on_all_processors<T: Sync, R: Send>(items: &[T], task: impl Fn(&T) -> R + Syn
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release --test mutants -- --ignored --nocapture"]
+#[ignore = "minutes: cargo test -p bnn-mcmc-tests --test mutants -- --ignored --nocapture"]
 fn every_mutant_is_caught_by_its_test() {
     let began = Instant::now();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target directory");
