@@ -6,8 +6,8 @@
 //! Without arguments it fits the quality of red wines, a fifth of whose rows are kept for validation.
 //! With `--folder` the run is kept: Ctrl-C, and what batch systems send, ends it after the draw that each
 //! chain is in, with the results of what it has, and the exit code of the signal; the same command goes on
-//! from there, and loads the fit once it is finished. The command `bnn-mcmc fit` (crates/cli) has every setting. A library installs no signal handlers: this program
-//! does, and hands the library a `StopHandle`.
+//! from there, and loads the fit once it is finished. A library installs no signal handlers: this program does, and hands
+//! the library a `StopHandle`. The command `bnn-mcmc fit` (`crates/cli`) has flags for every setting of a fit.
 
 use std::error::Error;
 use std::path::PathBuf;
