@@ -11,7 +11,7 @@ use bnn_mcmc::prelude::*;
 use statrs::distribution::{Beta, ContinuousCDF};
 use statrs::statistics::Distribution;
 
-use crate::shared::AnyError;
+use crate::shared::{AnyError, Flags};
 
 /// p given k successes in n trials, with a flat prior on [0, 1].
 struct Binomial {
@@ -46,18 +46,7 @@ impl Target for Binomial {
     }
 }
 
-#[derive(clap::Args)]
-pub struct Args {
-    /// Fewer draws, for a quick check
-    #[arg(long)]
-    quick: bool,
-    /// Seed of all random streams
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Folder to write draws.csv and summary.csv to
-    #[arg(long)]
-    out: Option<std::path::PathBuf>,
-}
+pub type Args = Flags;
 
 pub fn run(args: Args) -> Result<(), AnyError> {
     if let Some(out) = &args.out {

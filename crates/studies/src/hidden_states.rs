@@ -18,7 +18,7 @@ use bnn_mcmc::layout::Layout;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::{Autodiff, Density, Number};
 
-use crate::shared::AnyError;
+use crate::shared::{AnyError, Flags};
 
 struct HiddenStates {
     times: Vec<f64>,
@@ -53,18 +53,7 @@ impl Density for HiddenStates {
     }
 }
 
-#[derive(clap::Args)]
-pub struct Args {
-    /// Fewer draws, for a quick check
-    #[arg(long)]
-    quick: bool,
-    /// Seed of all random streams
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Folder to write draws.csv and summary.csv to
-    #[arg(long)]
-    out: Option<std::path::PathBuf>,
-}
+pub type Args = Flags;
 
 pub fn run(args: Args) -> Result<(), AnyError> {
     let (stays, rates) = ([0.95, 0.9], [0.5, 3.0]);

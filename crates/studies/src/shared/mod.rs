@@ -25,6 +25,20 @@ use serde_json::{Map, Value};
 
 pub type AnyError = Box<dyn std::error::Error>;
 
+/// The flags of a study of one run.
+#[derive(clap::Args)]
+pub struct Flags {
+    /// Fewer draws, for a quick check
+    #[arg(long)]
+    pub quick: bool,
+    /// Seed of all random streams
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Folder to write draws.csv and summary.csv to
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
 #[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
