@@ -6,101 +6,85 @@
 //! Without arguments it fits the quality of red wines, a fifth of whose rows are kept for validation.
 //! With `--folder` the run is kept: Ctrl-C, and what batch systems send, ends it after the draw that each
 //! chain is in, with the results of what it has, and the exit code of the signal; the same command goes on
-//! from there, and loads the fit once it is finished. A library installs no signal handlers: this program
-//! does, and hands the library a `StopHandle`.
+//! from there, and loads the fit once it is finished. A library installs no signal handlers: this program does, and hands
+//! the library a `StopHandle`. The command `bnn-mcmc fit` (`crates/cli`) has flags for every setting of a fit.
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bnn_mcmc::fit::{Fit, Method, Noise, Recipe};
+use bnn_mcmc::fit::Fit;
 use bnn_mcmc::sampler::StopHandle;
-use clap::{Parser, ValueEnum};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Kind {
-    Regression,
-    Classification,
-    Counts,
-}
-
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Scatter {
-    Gaussian,
-    Heteroscedastic,
-    StudentT,
-    Poisson,
-    NegativeBinomial,
-}
-
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum By {
-    Nuts,
-    /// The output layer integrated out: for gaussian or heteroscedastic noise.
-    Collapsed,
-    /// A ladder of tempered posteriors.
-    Tempered,
-}
-
-#[derive(Parser)]
-#[command(about = "Fits a network to a CSV file and predicts new rows")]
+/// What is asked for on the command line.
 struct Args {
-    /// The training file, with a header.
-    #[arg(long, default_value = "data/wine_red.csv")]
     data: PathBuf,
-    /// The column to predict.
-    #[arg(long, default_value = "quality")]
     response: String,
-    /// What the response is.
-    #[arg(long, default_value = "regression")]
-    kind: Kind,
-    /// How responses scatter [default: gaussian; of counts, negative-binomial].
-    #[arg(long)]
-    noise: Option<Scatter>,
-    /// Columns to leave out, comma-separated.
-    #[arg(long, value_delimiter = ',')]
-    ignore: Vec<String>,
-    /// Leave out rows with missing values.
-    #[arg(long)]
-    drop_missing: bool,
-    /// Units of each hidden layer, comma-separated; `0` for a linear model [default: that of `Fit`].
-    #[arg(long, value_delimiter = ',')]
-    hidden: Option<Vec<usize>>,
-    /// How the posterior is sampled [default: that of `Fit`].
-    #[arg(long)]
-    method: Option<By>,
-    #[arg(long, default_value_t = 4)]
-    chains: usize,
-    #[arg(long, default_value_t = 1000)]
-    warmup: usize,
-    /// Draws of each chain.
-    #[arg(long, default_value_t = 1000)]
-    draws: usize,
-    /// The share of rows that are kept for validation.
-    #[arg(long, default_value_t = 0.2)]
     validation: f64,
-    /// A file of new rows to predict; the response may be lacking.
-    #[arg(long)]
     new: Option<PathBuf>,
-    /// Where to write their predictions.
-    #[arg(long, default_value = "predictions.csv")]
     out: PathBuf,
-    /// A folder to run in.
-    #[arg(long)]
     folder: Option<PathBuf>,
-    /// Few draws of a small network: to see that it works.
-    #[arg(long)]
-    quick: bool,
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    is_quick: bool,
+}
+
+const HELP: &str = "\
+--data FILE         the training file, with a header [default: data/wine_red.csv]
+--response NAME     the column to predict [default: quality]
+--validation SHARE  the share of rows that is kept for validation [default: 0.2]
+--new FILE          new rows to predict; the response may be lacking
+--out FILE          where to write their predictions [default: predictions.csv]
+--folder FOLDER     a folder to run in
+--quick             few draws of a small network: to see that it works";
+
+impl Args {
+    fn parse() -> Result<Self, String> {
+        let mut args = Self {
+            data: "data/wine_red.csv".into(),
+            response: "quality".into(),
+            validation: 0.2,
+            new: None,
+            out: "predictions.csv".into(),
+            folder: None,
+            is_quick: false,
+        };
+        let mut words = std::env::args().skip(1);
+        while let Some(flag) = words.next() {
+            if flag == "--quick" {
+                args.is_quick = true;
+                continue;
+            }
+            let known = ["--data", "--response", "--validation", "--new", "--out", "--folder"];
+            if !known.contains(&flag.as_str()) {
+                return Err(format!("unknown argument `{flag}`; what there is:\n{HELP}"));
+            }
+            let value = words.next().ok_or_else(|| format!("`{flag}` needs a value"))?;
+            match flag.as_str() {
+                "--data" => args.data = value.into(),
+                "--response" => args.response = value,
+                "--validation" => {
+                    let share = value.parse();
+                    args.validation =
+                        share.map_err(|_| format!("--validation: `{value}` is no number"))?;
+                }
+                "--new" => args.new = Some(value.into()),
+                "--out" => args.out = value.into(),
+                _ => args.folder = Some(value.into()),
+            }
+        }
+        Ok(args)
+    }
 }
 
 fn main() {
+    let args = Args::parse().unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        std::process::exit(2);
+    });
     let (stop, signal) = (StopHandle::new(), Arc::new(AtomicUsize::new(0)));
-    let ended = listen(&stop, &signal).map_err(Into::into).and_then(|()| run(Args::parse(), &stop));
+    let ended = listen(&stop, &signal).map_err(Into::into).and_then(|()| run(&args, &stop));
     if let Err(error) = ended {
         eprintln!("error: {error}");
         std::process::exit(1);
@@ -135,51 +119,19 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-fn recipe(args: &Args) -> Recipe {
-    let (hidden, warmup, draws) = match args.quick {
-        true => (Some(vec![4]), 60, 40),
-        false => (args.hidden.clone(), args.warmup, args.draws),
-    };
-    let recipe = match args.kind {
-        Kind::Regression => Fit::regression(args.response.as_str()),
-        Kind::Classification => Fit::classification(args.response.as_str()),
-        Kind::Counts => Fit::counts(args.response.as_str()),
-    };
-    let mut recipe = recipe
-        .reader(|reader| {
-            let reader = reader.detect_delimiter().ignore(&args.ignore);
-            if args.drop_missing { reader.drop_missing_rows() } else { reader }
-        })
-        .chains(args.chains)
-        .warmup(warmup)
-        .draws(draws)
+fn run(args: &Args, stop: &StopHandle) -> Result<(), Box<dyn Error>> {
+    let mut recipe = Fit::regression(args.response.as_str())
+        .reader(|reader| reader.detect_delimiter())
+        .chains(4)
+        .warmup(1000)
+        .draws(1000)
         .validation(args.validation)
-        .seed(args.seed);
-    if let Some(noise) = args.noise {
-        recipe = recipe.noise(match noise {
-            Scatter::Gaussian => Noise::Gaussian,
-            Scatter::Heteroscedastic => Noise::Heteroscedastic,
-            Scatter::StudentT => Noise::StudentT,
-            Scatter::Poisson => Noise::Poisson,
-            Scatter::NegativeBinomial => Noise::NegativeBinomial,
-        });
+        .seed(1)
+        .stop_handle(stop)
+        .progress();
+    if args.is_quick {
+        recipe = recipe.hidden(&[4]).warmup(60).draws(40);
     }
-    if let Some(hidden) = hidden {
-        let units: Vec<usize> = hidden.into_iter().filter(|units| *units > 0).collect();
-        recipe = recipe.hidden(&units);
-    }
-    if let Some(method) = args.method {
-        recipe = recipe.method(match method {
-            By::Nuts => Method::Nuts,
-            By::Collapsed => Method::Collapsed,
-            By::Tempered => Method::Tempered,
-        });
-    }
-    recipe
-}
-
-fn run(args: Args, stop: &StopHandle) -> Result<(), Box<dyn Error>> {
-    let mut recipe = recipe(&args).stop_handle(stop).progress();
     if let Some(folder) = &args.folder {
         recipe = recipe.in_folder(folder);
     }

@@ -282,7 +282,7 @@ def better_on_tables(found):
 
 
 def acceptance():
-    """The tables of `examples/acceptance.rs`: of each set one with a row for each sampler and a column for each rate."""
+    """The tables of `crates/studies/src/acceptance.rs`: of each set one with a row for each sampler and a column for each rate."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in (HERE / "acceptance.md").read_text().splitlines()[2:]]
     sets, rates = dict.fromkeys(row[0] for row in rows), dict.fromkeys(row[2] for row in rows)
     tables = []
@@ -400,7 +400,7 @@ same density on the same network, and equal scores up to Monte Carlo error where
 ## Acceptance rates of networks
 
 The tutorial of Chandra and others (2024, arXiv:2304.02595) asks which acceptance rate samplers of networks should aim at, since the rates of theory (0.574 for MALA, 0.651 for trajectories) are of products of many equal densities.
-`examples/acceptance.rs` adapts each sampler to seven rates on the posteriors that `Fit` builds, each run with 300,000 gradients a chain: effective draws of the least well known of 50 predictions for 1,000 gradients, and in brackets
+`crates/studies/src/acceptance.rs` adapts each sampler to seven rates on the posteriors that `Fit` builds, each run with 300,000 gradients a chain: effective draws of the least well known of 50 predictions for 1,000 gradients, and in brackets
 R-hat of the predictions. Bold is the best rate of a sampler whose chains agree there (R-hat of at most 1.01). One seed.
 
 {acceptance}

@@ -2,7 +2,7 @@
 
 It makes an environment with the versions of requirements.txt, builds `main.rs`, runs our samplers and those of `peers.py`, each on a
 core of its own, and adds their lines to results.jsonl; then it makes another environment (requirements-tables.txt and our Python package) and runs
-`tables.py`, one regression after the other on all cores, and adds its lines to tables.jsonl; then `examples/acceptance.rs`, whose tables become acceptance.md
+`tables.py`, one regression after the other on all cores, and adds its lines to tables.jsonl; then `crates/studies/src/acceptance.rs`, whose tables become acceptance.md
 and linear.md; and it writes the page (`page.py`). What
 these files have already is not run again: remove them to begin anew. --only REGEX runs some of the jobs, whose names are as in `summers nutpie-tuned` and
 `diabetes bde`; --seeds N runs fewer seeds of the samplers.
@@ -129,7 +129,7 @@ def acceptance():
     """The study of acceptance rates, and ensembles of linear models."""
     for name, words in ("acceptance.md", []), ("linear.md", ["--linear"]):
         if not (HERE / name).exists():
-            command = ["cargo", "run", "--release", "--locked", "--example", "acceptance", "--", *words]
+            command = ["cargo", "run", "--release", "--locked", "-p", "bnn-mcmc-studies", "--", "acceptance", *words]
             (HERE / name).write_text(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 

@@ -40,7 +40,7 @@ use crate::targets::{LogDensity, Point, Target};
 /// both count in a step's `gradient_evals` as 1 and 2, not as parts of a full gradient. The full
 /// gradient at m is computed once, when the kernel is built. O(d) beside it: the prior's gradient.
 ///
-/// **The cost in accuracy** (`examples/sgmcmc_bias.rs`; logistic regression, 35 weights, 246 rows,
+/// **The cost in accuracy** (`crates/studies/src/sgmcmc_bias.rs`; logistic regression, 35 weights, 246 rows,
 /// against a long run of NUTS): mean relative error of the posterior variances, for as many visits
 /// of rows, a step with control variates costing two minibatches. Noise of these runs: 0.02. In
 /// brackets the root mean squared error of the predicted probabilities of test rows, in per cent;

@@ -42,7 +42,7 @@ pub enum Preconditioner {
     /// A full covariance matrix; O(d^2) per step and in memory, O(d^3) a few times in all.
     ///
     /// For linear models, whose posterior is about one ellipsoid: for slope and intercept of
-    /// `examples/linear_toy.rs`, whose correlation is -0.86, it gave twelve times as many effective
+    /// the study `linear_toy`, whose correlation is -0.86, it gave twelve times as many effective
     /// draws as [`Diagonal`](Self::Diagonal). Not for networks: on iris it left MALA with fewer
     /// than a tenth of the effective draws that [`Diagonal`](Self::Diagonal) gives.
     Dense,

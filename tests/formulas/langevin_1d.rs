@@ -1,10 +1,10 @@
-//! The orders of the integrators' biases, from their transition operators, which the example `langevin_1d`
+//! The orders of the integrators' biases, from their transition operators, which the study `langevin_1d`
 //! shares; and the kernels against the operators.
 
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::Algorithm;
 
-#[path = "../../examples/shared/transition.rs"]
+#[path = "../../crates/studies/src/shared/transition.rs"]
 mod transition;
 
 use transition::{Integrator, Potential, THREE_WELLS, exact, order, stationary};

@@ -1,6 +1,8 @@
-//! The outputs in `examples/README.md` are what the examples print: made, or compared, on demand.
+//! The outputs in `examples/README.md` and `crates/studies/README.md` are what the examples and the studies print: made, or
+//! compared, on demand. The programs are built before:
 //!
 //! ```sh
+//! cargo build --release --examples && cargo build --release -p bnn-mcmc-studies
 //! cargo test --release --test interface outputs -- --ignored --nocapture
 //! OUTPUTS=write cargo test --release --test interface outputs -- --ignored --nocapture
 //! OUTPUTS=write ONLY=iris,xor cargo test ...
@@ -10,7 +12,7 @@
 //! order, in what the command prints, by everything in them that is no number; `...` stands for lines left out.
 //! Seconds, and what is per second, stay as they were: measure them on a quiet machine.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Whether a word is a number, perhaps in brackets or with a unit, or stands for one that is missing.
@@ -108,15 +110,13 @@ fn renewed(block: &[&str], output: &str) -> Result<Vec<String>, String> {
     block.iter().map(renew).collect()
 }
 
-#[test]
-#[ignore = "runs all examples, about ten minutes; see the file's beginning"]
-fn the_readme_shows_what_the_examples_print() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let readme = root.join("examples/README.md");
+/// Runs the commands of a README by `program` and compares, or with `OUTPUTS=write` renews, what stands below them. Of
+/// commands that `ONLY` does not name the blocks stay.
+fn check(readme: &str, program: impl Fn(&str) -> Command) {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(readme);
     let text = std::fs::read_to_string(&readme).unwrap();
     let writes = std::env::var("OUTPUTS").is_ok_and(|v| v == "write");
     let only = std::env::var("ONLY").ok();
-    let programs = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().join("examples");
     let (mut lines, mut out, mut differences) = (text.lines(), Vec::new(), Vec::new());
     while let Some(line) = lines.next() {
         out.push(line.to_string());
@@ -128,16 +128,11 @@ fn the_readme_shows_what_the_examples_print() {
         let name = command.split(' ').next().unwrap();
         let new = if only.as_ref().is_none_or(|only| only.split(',').any(|o| o == name)) {
             println!("{command}");
-            let program =
-                Command::new(programs.join(name)).args(command.split(' ').skip(1)).output();
-            let program =
-                program.unwrap_or_else(|e| panic!("{name}: {e}; cargo build --release --examples"));
-            assert!(
-                program.status.success(),
-                "{command}: {}",
-                String::from_utf8_lossy(&program.stderr)
-            );
-            renewed(&block, &String::from_utf8(program.stdout).unwrap())
+            let ran = program(name).args(command.split(' ').skip(1)).output();
+            let ran = ran
+                .unwrap_or_else(|e| panic!("{name}: {e}; this file begins with how to build it"));
+            assert!(ran.status.success(), "{command}: {}", String::from_utf8_lossy(&ran.stderr));
+            renewed(&block, &String::from_utf8(ran.stdout).unwrap())
         } else {
             Ok(block.iter().map(|line| line.to_string()).collect())
         };
@@ -166,6 +161,27 @@ fn the_readme_shows_what_the_examples_print() {
             differences.len()
         );
     }
+}
+
+/// The folder of the programs of this profile.
+fn programs() -> PathBuf {
+    std::env::current_exe().unwrap().ancestors().nth(2).unwrap().into()
+}
+
+#[test]
+#[ignore = "runs the examples; see the file's beginning"]
+fn the_readme_shows_what_the_examples_print() {
+    check("examples/README.md", |name| Command::new(programs().join("examples").join(name)));
+}
+
+#[test]
+#[ignore = "runs the studies, about ten minutes; see the file's beginning"]
+fn the_readme_shows_what_the_studies_print() {
+    check("crates/studies/README.md", |name| {
+        let mut studies = Command::new(programs().join("studies"));
+        studies.arg(name);
+        studies
+    });
 }
 
 #[test]

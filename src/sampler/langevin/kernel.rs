@@ -193,7 +193,7 @@ impl Bath {
 /// | [`Sghmc`](crate::sampler::Sghmc), full gradient | order h^2 | 1 / (1 - h^2 k/(4 - 2 h C)) |
 ///
 /// Measured without Monte Carlo noise for U = q^2 (0.1 + sin^2 q), whose largest curvature is 28
-/// (`examples/langevin_1d.rs`): the bias of the average of U, 0.593, is
+/// (`crates/studies/src/langevin_1d.rs`): the bias of the average of U, 0.593, is
 ///
 /// | | h | bias | h | bias | observed order |
 /// | --- | --- | --- | --- | --- | --- |
