@@ -3,12 +3,18 @@
 //! Rayon makes its global pool when it is first used, and panics where a limit on threads or memory
 //! leaves no room for all of its threads. So the threads are begun first, and the pool is made of those
 //! that there are. No number depends on how many they are.
+//!
+//! Loops share out their items by [`each`] and [`map`], which hand them over to rayon as a closure behind a
+//! reference: rayon's own code for a loop, some two thousand lines of machine code's source, is compiled once and not
+//! for each loop.
 
 use std::io;
+use std::iter;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 
+use rayon::prelude::*;
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use crate::Error;
@@ -22,7 +28,7 @@ pub(crate) fn ready() -> Result<(), Error> {
     if rayon::current_thread_index().is_some() {
         return Ok(());
     }
-    let mut is_ready = IS_READY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut is_ready = lock(&IS_READY);
     if !*is_ready {
         let mut begun = Begun::new(wanted()).map_err(|e| refused(1, &e))?;
         let builder = ThreadPoolBuilder::new().num_threads(begun.0.len());
@@ -54,6 +60,76 @@ fn wanted() -> usize {
     let set = std::env::var("RAYON_NUM_THREADS").ok().and_then(|n| n.parse().ok());
     let all = || thread::available_parallelism().map_or(1, Into::into);
     set.filter(|n| *n > 0).unwrap_or_else(all)
+}
+
+/// The most pieces, for each thread, into which a loop is cut.
+const PIECES: usize = 16;
+
+/// Does `work` on each of the items, which come with their places, on all threads.
+pub(crate) fn each<T: Send>(items: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
+    each_with(items, || (), |(), place, item| work(place, item));
+}
+
+/// Does `work` on each of the items, which come with their places, on all threads; no two items have the same scratch
+/// memory at one time.
+pub(crate) fn each_with<S: Send, T: Send>(
+    items: &mut [T],
+    scratch: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize, &mut T) + Sync,
+) {
+    let size = items.len().div_ceil(PIECES * rayon::current_num_threads()).max(1);
+    let pieces = items.len().div_ceil(size);
+    let (left, spare) = (Mutex::new(items.chunks_mut(size).enumerate()), Mutex::new(Vec::new()));
+    times(pieces, &|| {
+        let piece = lock(&left).next();
+        let own = lock(&spare).pop();
+        let mut own = own.unwrap_or_else(&scratch);
+        for (number, items) in piece {
+            items
+                .iter_mut()
+                .enumerate()
+                .for_each(|(i, item)| work(&mut own, number * size + i, item));
+        }
+        lock(&spare).push(own);
+    });
+}
+
+/// Does `work` on each of the items, on all threads.
+///
+/// # Errors
+/// That of the first item whose work fails.
+pub(crate) fn try_each<T: Send>(
+    items: &mut [T],
+    work: impl Fn(&mut T) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
+    let mut done: Vec<_> = items.iter_mut().map(|item| (item, Ok(()))).collect();
+    each(&mut done, |_, (item, result)| *result = work(item));
+    done.into_iter().try_for_each(|(_, result)| result)
+}
+
+/// The results of `of` for 0, .., n - 1, worked out on all threads.
+pub(crate) fn map<R: Send>(n: usize, of: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    map_with(n, || (), |(), i| of(i))
+}
+
+/// The results of `of` for 0, .., n - 1, worked out on all threads; no two have the same scratch memory at one time.
+pub(crate) fn map_with<S: Send, R: Send>(
+    n: usize,
+    scratch: impl Fn() -> S + Sync,
+    of: impl Fn(&mut S, usize) -> R + Sync,
+) -> Vec<R> {
+    let mut results: Vec<Option<R>> = iter::repeat_with(|| None).take(n).collect();
+    each_with(&mut results, scratch, |scratch, i, result| *result = Some(of(scratch, i)));
+    results.into_iter().map(|result| result.expect("each was worked out")).collect()
+}
+
+/// Does `work` so many times, on all threads.
+fn times(n: usize, work: &(dyn Fn() + Sync)) {
+    (0..n).into_par_iter().for_each(|_| work());
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Threads that wait for work.

@@ -26,8 +26,6 @@
 
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use crate::data::Dataset;
 use crate::diagnostics::Psis;
 use crate::draws::{Draws, RunInfo, STATS};
@@ -37,7 +35,7 @@ use crate::model::Model;
 use crate::posterior::Posterior;
 use crate::rng::ChainRng;
 use crate::targets::{Point, Target};
-use crate::{Error, cbor};
+use crate::{Error, cbor, threads};
 
 /// The largest Pareto k of weights that are used.
 pub(crate) const K_LIMIT: f64 = 0.7;
@@ -180,7 +178,7 @@ impl<A> Update<A> {
         if chains.iter().all(|chain| chain.weights(1.0).are_enough()) {
             powers.push(1.0);
             let n = draws.n_draws();
-            chains.par_iter_mut().for_each(|chain| {
+            threads::each(&mut chains, |_, chain| {
                 chain.resample(1.0, n);
                 let mut ws = target.workspace();
                 chain.drawn = (chain.particles.iter())
@@ -189,9 +187,7 @@ impl<A> Update<A> {
             });
         }
         if powers.is_empty() {
-            let tuned: Result<Vec<()>, Error> =
-                chains.par_iter_mut().map(|chain| chain.tune(&self.algorithm, &target)).collect();
-            tuned?;
+            threads::try_each(&mut chains, |chain| chain.tune(&self.algorithm, &target))?;
         }
         while powers.last() != Some(&1.0) {
             let before = powers.last().copied().unwrap_or(0.0);
@@ -207,13 +203,10 @@ impl<A> Update<A> {
             powers.push(power);
             let moves = if power == 1.0 { self.moves } else { 1 };
             let bridge = posterior.given(&at_power(&all, data.rows(), power)?)?;
-            let moved: Result<Vec<()>, Error> = (chains.par_iter_mut())
-                .map(|chain| {
-                    chain.resample(power - before, particles);
-                    chain.walk(&self.algorithm, &bridge, moves)
-                })
-                .collect();
-            moved?;
+            threads::try_each(&mut chains, |chain| {
+                chain.resample(power - before, particles);
+                chain.walk(&self.algorithm, &bridge, moves)
+            })?;
             weigh(&mut chains, &new)?;
         }
         let gradient_evals = chains.iter().map(|chain| chain.gradients).sum();
@@ -302,7 +295,7 @@ fn weigh<M: Model, L: Likelihood>(
     chains: &mut [Chain],
     new: &Posterior<M, L>,
 ) -> Result<(), Error> {
-    chains.par_iter_mut().for_each(|chain| {
+    threads::each(chains, |_, chain| {
         let mut ws = new.workspace();
         chain.log_lik.clear();
         let of = |q: &Vec<f64>| new.log_density(q, &mut ws).likelihood;

@@ -1,7 +1,6 @@
 //! Real responses and counts: intervals and their coverage, CRPS, skill.
 
 use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, ArrayView4, Axis, Zip, s};
-use rayon::prelude::*;
 
 use super::cells::{any_nan, map_cells};
 use super::conformal::check_level;
@@ -10,6 +9,7 @@ use crate::Error;
 use crate::data::{Dataset, Response, Scaler, mean_by};
 use crate::diagnostics::quantile;
 use crate::message::{Advice, count};
+use crate::threads;
 
 /// Intervals, one for each row and column. From [`Predictions::mean_interval`] and
 /// [`Predictions::predictive_interval`], with equal tails: at level c between the quantiles at (1 - c)/2 and (1 + c)/2 of
@@ -469,9 +469,10 @@ pub(crate) fn moments(
     let of_draw = |values: &Array4<f64>| (values.len_of(Axis(2)) * columns).max(1);
     let (numbers, width) = (of_draw(means), of_draw(variances));
     let flat = "predictions are stored in standard order";
-    let variances = variances.as_slice().expect(flat).par_chunks(width);
-    let all = moments.as_slice_mut().expect(flat).par_chunks_mut(numbers);
-    all.zip(variances).for_each(|(of_draw, variances)| {
+    let variances = variances.as_slice().expect(flat).chunks(width);
+    let all = moments.as_slice_mut().expect(flat).chunks_mut(numbers);
+    let mut all: Vec<_> = all.zip(variances).collect();
+    threads::each(&mut all, |_, (of_draw, variances)| {
         for (k, value) in of_draw.iter_mut().enumerate() {
             //~ noise-of-row
             *value = scaler.moments(k % columns, *value, variances[k % width])[moment];

@@ -1,7 +1,6 @@
 //! The judge: collects the quantities to be judged, and finds the [`Outcome`].
 
 use ndarray::{ArrayView2, ArrayView3, Axis, concatenate, s};
-use rayon::prelude::*;
 
 use super::arrived::not_arrived;
 use super::cause::{Clues, are_separate};
@@ -13,6 +12,7 @@ use crate::Error;
 use crate::diagnostics::rhat;
 use crate::diagnostics::summary::{SummaryRow, summarise};
 use crate::draws::Approximation;
+use crate::threads;
 
 /// Collects the quantities to be judged, and the limits to judge them by; [`Judge::judge`] passes
 /// the [`Verdict`], whose documentation has the rules and an example.
@@ -151,7 +151,7 @@ impl<'a> Judge<'a> {
     /// # Errors
     /// If the groups differ in their number of chains.
     pub fn judge(&self) -> Result<Verdict, Error> {
-        crate::threads::ready()?;
+        threads::ready()?;
         let chains = self.groups.first().map_or(0, |g| g.1.len_of(Axis(0)));
         for (name, draws) in &self.groups {
             if draws.len_of(Axis(0)) != chains {
@@ -352,9 +352,8 @@ impl<'a> Judge<'a> {
     /// The largest of `of` over the quantities for which it is defined; NaN if there are none.
     fn largest(&self, of: impl Fn(ArrayView2<f64>) -> f64 + Sync) -> f64 {
         let of_group = |draws: &ArrayView3<f64>| {
-            let quantities = 0..draws.len_of(Axis(2));
-            let each = quantities.into_par_iter().map(|q| of(draws.index_axis(Axis(2), q)));
-            each.reduce(|| f64::NAN, f64::max)
+            let each = threads::map(draws.len_of(Axis(2)), |q| of(draws.index_axis(Axis(2), q)));
+            each.into_iter().fold(f64::NAN, f64::max)
         };
         self.groups.iter().map(|(_, draws)| of_group(draws)).fold(f64::NAN, f64::max)
     }

@@ -9,7 +9,6 @@ pub use comparison::{ComparedModel, LooComparison};
 use std::fmt;
 
 use ndarray::ArrayView3;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use self::smoothing::{Scratch, Smoothing};
@@ -24,6 +23,7 @@ use crate::message::{Advice, count};
 use crate::model::Model;
 use crate::posterior::Posterior;
 use crate::targets::Target;
+use crate::threads;
 
 /// Numbers of draws times rows that are held at a time: 32 MiB.
 const AT_A_TIME: usize = 1 << 22;
@@ -245,10 +245,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let width = block.min(rows - first);
             let (x, y) = self.rows_in_tiles(first..first + width);
             let room = &mut room[..all * width];
-            let parts = room.par_chunks_exact_mut(width).enumerate();
-            parts.for_each_init(
+            let mut parts: Vec<_> = room.chunks_exact_mut(width).collect();
+            threads::each_with(
+                &mut parts,
                 || self.workspace(),
-                |ws, (s, mut part)| {
+                |ws, s, part| {
                     let q = q.row(s).to_slice().unwrap_or(&[]);
                     self.for_each_output(q, x.iter().zip(y.iter()), ws, |phi, out, y| {
                         let rows = part.split_off_mut(..out.rows()).expect("room for all rows");

@@ -147,8 +147,11 @@ impl Remote {
     }
 
     /// One step of each rung; `here` makes those of this rank.
-    pub fn step<T, K>(&mut self, rungs: &mut [Rung<T, K>], here: impl FnOnce(Vec<&mut Rung<T, K>>))
-    where
+    pub fn step<T, K>(
+        &mut self,
+        rungs: &mut [Rung<T, K>],
+        here: impl FnOnce(&mut [&mut Rung<T, K>]),
+    ) where
         T: PowerTarget + Copy + Send,
         K: Kernel<Tempered<T>>,
     {
@@ -163,9 +166,9 @@ impl Remote {
         }
         self.is_taken = true;
         let own = rungs.iter_mut().enumerate().filter(|(k, _)| self.rank(*k) == 0);
-        let own = own.map(|(_, rung)| rung).collect();
+        let mut own: Vec<_> = own.map(|(_, rung)| rung).collect();
         // Replies are waited for in any case: a rank that is about to send one does nothing else.
-        let here = catch_unwind(AssertUnwindSafe(|| here(own)));
+        let here = catch_unwind(AssertUnwindSafe(|| here(&mut own)));
         for (rank, own) in self.others() {
             for (k, moved) in own.zip(self.reply(rank)) {
                 let Moved { point, last, accept_probs, divergences } = moved;
