@@ -4,9 +4,8 @@
 //! leaves no room for all of its threads. So the threads are begun first, and the pool is made of those
 //! that there are. No number depends on how many they are.
 //!
-//! Loops share out their items by [`each`] and [`map`], which hand them over to rayon as a closure behind a
-//! reference: rayon's own code for a loop, some two thousand lines of machine code's source, is compiled once and not
-//! for each loop.
+//! Loops share out their items by [`each`] and [`map`]: what rayon needs for a loop, some two thousand lines of LLVM's
+//! language, is compiled once and not for each loop.
 
 use std::io;
 use std::iter;
@@ -66,16 +65,16 @@ fn wanted() -> usize {
 const PIECES: usize = 16;
 
 /// Does `work` on each of the items, which come with their places, on all threads.
-pub(crate) fn each<T: Send>(items: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
-    each_with(items, || (), |(), place, item| work(place, item));
+pub(crate) fn each<T: Send>(items: &mut [T], work: &(dyn Fn(usize, &mut T) + Sync)) {
+    each_with(items, &|| (), &|(), place, item| work(place, item));
 }
 
 /// Does `work` on each of the items, which come with their places, on all threads; no two items have the same scratch
 /// memory at one time.
 pub(crate) fn each_with<S: Send, T: Send>(
     items: &mut [T],
-    scratch: impl Fn() -> S + Sync,
-    work: impl Fn(&mut S, usize, &mut T) + Sync,
+    scratch: &(dyn Fn() -> S + Sync),
+    work: &(dyn Fn(&mut S, usize, &mut T) + Sync),
 ) {
     let size = items.len().div_ceil(PIECES * rayon::current_num_threads()).max(1);
     let pieces = items.len().div_ceil(size);
@@ -83,12 +82,11 @@ pub(crate) fn each_with<S: Send, T: Send>(
     times(pieces, &|| {
         let piece = lock(&left).next();
         let own = lock(&spare).pop();
-        let mut own = own.unwrap_or_else(&scratch);
-        for (number, items) in piece {
-            items
-                .iter_mut()
-                .enumerate()
-                .for_each(|(i, item)| work(&mut own, number * size + i, item));
+        let mut own = own.unwrap_or_else(scratch);
+        if let Some((number, items)) = piece {
+            for (i, item) in items.iter_mut().enumerate() {
+                work(&mut own, number * size + i, item);
+            }
         }
         lock(&spare).push(own);
     });
@@ -100,26 +98,26 @@ pub(crate) fn each_with<S: Send, T: Send>(
 /// That of the first item whose work fails.
 pub(crate) fn try_each<T: Send>(
     items: &mut [T],
-    work: impl Fn(&mut T) -> Result<(), Error> + Sync,
+    work: &(dyn Fn(&mut T) -> Result<(), Error> + Sync),
 ) -> Result<(), Error> {
     let mut done: Vec<_> = items.iter_mut().map(|item| (item, Ok(()))).collect();
-    each(&mut done, |_, (item, result)| *result = work(item));
+    each(&mut done, &|_, (item, result)| *result = work(item));
     done.into_iter().try_for_each(|(_, result)| result)
 }
 
 /// The results of `of` for 0, .., n - 1, worked out on all threads.
-pub(crate) fn map<R: Send>(n: usize, of: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    map_with(n, || (), |(), i| of(i))
+pub(crate) fn map<R: Send>(n: usize, of: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
+    map_with(n, &|| (), &|(), i| of(i))
 }
 
 /// The results of `of` for 0, .., n - 1, worked out on all threads; no two have the same scratch memory at one time.
 pub(crate) fn map_with<S: Send, R: Send>(
     n: usize,
-    scratch: impl Fn() -> S + Sync,
-    of: impl Fn(&mut S, usize) -> R + Sync,
+    scratch: &(dyn Fn() -> S + Sync),
+    of: &(dyn Fn(&mut S, usize) -> R + Sync),
 ) -> Vec<R> {
     let mut results: Vec<Option<R>> = iter::repeat_with(|| None).take(n).collect();
-    each_with(&mut results, scratch, |scratch, i, result| *result = Some(of(scratch, i)));
+    each_with(&mut results, scratch, &|scratch, i, result| *result = Some(of(scratch, i)));
     results.into_iter().map(|result| result.expect("each was worked out")).collect()
 }
 

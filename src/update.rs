@@ -178,7 +178,7 @@ impl<A> Update<A> {
         if chains.iter().all(|chain| chain.weights(1.0).are_enough()) {
             powers.push(1.0);
             let n = draws.n_draws();
-            threads::each(&mut chains, |_, chain| {
+            threads::each(&mut chains, &|_, chain| {
                 chain.resample(1.0, n);
                 let mut ws = target.workspace();
                 chain.drawn = (chain.particles.iter())
@@ -187,7 +187,7 @@ impl<A> Update<A> {
             });
         }
         if powers.is_empty() {
-            threads::try_each(&mut chains, |chain| chain.tune(&self.algorithm, &target))?;
+            threads::try_each(&mut chains, &|chain| chain.tune(&self.algorithm, &target))?;
         }
         while powers.last() != Some(&1.0) {
             let before = powers.last().copied().unwrap_or(0.0);
@@ -203,7 +203,7 @@ impl<A> Update<A> {
             powers.push(power);
             let moves = if power == 1.0 { self.moves } else { 1 };
             let bridge = posterior.given(&at_power(&all, data.rows(), power)?)?;
-            threads::try_each(&mut chains, |chain| {
+            threads::try_each(&mut chains, &|chain| {
                 chain.resample(power - before, particles);
                 chain.walk(&self.algorithm, &bridge, moves)
             })?;
@@ -295,7 +295,7 @@ fn weigh<M: Model, L: Likelihood>(
     chains: &mut [Chain],
     new: &Posterior<M, L>,
 ) -> Result<(), Error> {
-    threads::each(chains, |_, chain| {
+    threads::each(chains, &|_, chain| {
         let mut ws = new.workspace();
         chain.log_lik.clear();
         let of = |q: &Vec<f64>| new.log_density(q, &mut ws).likelihood;

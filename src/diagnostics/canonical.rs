@@ -206,7 +206,7 @@ impl Symmetries {
         let values = aligned.as_slice_mut().expect("draws are stored in standard order");
         let all = values.chunks_exact_mut(reference.len());
         let mut all: Vec<_> = all.zip(codes.chunks_exact_mut(identity.len())).collect();
-        threads::each_with(&mut all, Scratch::default, |scratch, _, (q, code)| {
+        threads::each_with(&mut all, &Scratch::default, &|scratch, _, (q, code)| {
             self.align_checked(q, reference, code, scratch);
         });
         codes

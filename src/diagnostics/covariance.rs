@@ -146,7 +146,7 @@ impl CovarianceComparison {
         let (first, second) = (Centred::new("first", first)?, Centred::new("second", second)?);
         let d = names.len();
         let pairs: Vec<(usize, usize)> = (0..d).flat_map(|i| (i..d).map(move |j| (i, j))).collect();
-        let entries = threads::map_with(pairs.len(), Scratch::default, |scratch, k| {
+        let entries = threads::map_with(pairs.len(), &Scratch::default, &|scratch, k| {
             let (i, j) = pairs[k];
             [&first, &second].map(|draws| draws.entry(i, j, scratch))
         });

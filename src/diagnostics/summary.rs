@@ -147,7 +147,7 @@ impl Summary {
         if names.len() != draws.len_of(Axis(2)) {
             return Err(Error::shape("parameter names", names.len(), draws.len_of(Axis(2))));
         }
-        Ok(Self { rows: summarise(draws, |p| names[p].clone()) })
+        Ok(Self { rows: summarise(draws, &|p| names[p].clone()) })
     }
 
     /// The largest R-hat; NaN if any is NaN, or if there is no parameter.
@@ -271,7 +271,7 @@ fn worst(rows: &[SummaryRow], of: impl Fn(&SummaryRow) -> f64, choose: fn(f64, f
 /// Summarises every parameter of `[chain, draw, parameter]`, in parallel.
 pub(super) fn summarise(
     draws: ArrayView3<f64>,
-    name: impl Fn(usize) -> String + Sync,
+    name: &(dyn Fn(usize) -> String + Sync),
 ) -> Vec<SummaryRow> {
     // Eight parameters share a cache line, so that gathering them one by one would read each line
     // eight times.
@@ -281,8 +281,8 @@ pub(super) fn summarise(
     let scores = Workspace::scores_for(chains, length);
     let rows = threads::map_with(
         parameters.div_ceil(gathered),
-        || (Workspace::for_many(scores.clone()), Vec::new()),
-        |(workspace, buffer): &mut (Workspace, Vec<f64>), block| {
+        &|| (Workspace::for_many(scores.clone()), Vec::new()),
+        &|(workspace, buffer): &mut (Workspace, Vec<f64>), block| {
             let range = block * gathered..((block + 1) * gathered).min(parameters);
             let size = chains * length;
             buffer.resize(range.len() * size, 0.0);

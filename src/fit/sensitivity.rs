@@ -140,7 +140,7 @@ impl Fit {
                 }
             }
         }
-        let predictions = threads::map(rows * outputs, of_row);
+        let predictions = threads::map(rows * outputs, &of_row);
         let predictions = predictions.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(PriorSensitivity { predictions, rows, parameters, pareto_k: scaling.pareto_k() })
     }

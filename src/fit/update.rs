@@ -194,7 +194,7 @@ fn drift(fit: &Fit, rows: &Dataset) -> Result<Option<f64>, Error> {
         drawn.slice(s![.., .., cell / columns, cell % columns]).iter().copied().collect()
     };
     let measure_of = |cell: usize| Measure::new(one_by_one(drawn, cell), rows.response());
-    let measures = threads::map(n * columns, measure_of);
+    let measures = threads::map(n * columns, &measure_of);
     let observed = |cell: usize| match rows.response() {
         Response::Classes { index, .. } => index[cell] as f64,
         Response::Real(y) | Response::Counts(y) => y[[cell / columns, cell % columns]],

@@ -261,7 +261,7 @@ where
             })??;
             fit(chain, start.q())
         };
-        threads::map(chains, fit).into_iter().collect()
+        threads::map(chains, &fit).into_iter().collect()
     }
 
     /// The points of [`run_each`](Self::run_each), for

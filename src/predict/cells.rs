@@ -11,15 +11,13 @@ const BLOCK: usize = 8;
 /// cell = row * columns + column. NaN lie at the ends, see [`any_nan`].
 pub(super) fn map_cells<R: Send>(
     values: ArrayView4<f64>,
-    f: impl Fn(usize, &[f64]) -> R + Sync,
+    f: &(dyn Fn(usize, &[f64]) -> R + Sync),
 ) -> Vec<R> {
     let (chains, draws, rows, columns) = values.dim();
     let (n, cells) = (chains * draws, rows * columns);
     let values = values.to_slice().expect("draws are stored in standard order");
-    let blocks = threads::map_with(
-        cells.div_ceil(BLOCK),
-        || vec![0.0; BLOCK * n],
-        |gathered, block| {
+    let blocks =
+        threads::map_with(cells.div_ceil(BLOCK), &|| vec![0.0; BLOCK * n], &|gathered, block| {
             let first = block * BLOCK;
             let width = BLOCK.min(cells - first);
             for s in 0..n {
@@ -32,8 +30,7 @@ pub(super) fn map_cells<R: Send>(
                 f(first + k, sorted)
             };
             (0..width).map(of_cell).collect::<Vec<_>>()
-        },
-    );
+        });
     blocks.into_iter().flatten().collect()
 }
 

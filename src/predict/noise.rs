@@ -37,7 +37,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let scratch = || (self.workspace(), vec![0.0; TILE_ROWS * columns], vec![0.0; per_draw]);
         use crate::targets::Target;
         let mut all: Vec<_> = sd.chunks_exact_mut(per_draw.max(1)).map(|sd| (sd, false)).collect();
-        threads::each_with(&mut all, scratch, |(ws, tile, mean), s, (sd, has_noise)| {
+        threads::each_with(&mut all, &scratch, &|(ws, tile, mean), s, (sd, has_noise)| {
             let q = q.row(s);
             *has_noise = self.write_moments(q.to_slice().unwrap_or(&[]), &x, ws, tile, mean, sd);
         });

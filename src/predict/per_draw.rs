@@ -159,7 +159,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             }
             (likelihood.to_owned(), prior.to_owned())
         } else {
-            let all = threads::map_with(shape.0 * shape.1, || self.workspace(), at);
+            let all = threads::map_with(shape.0 * shape.1, &|| self.workspace(), &at);
             let array = |of: fn(&LogDensity) -> f64| {
                 Array2::from_shape_vec(shape, all.iter().map(of).collect())
                     .expect("one number was evaluated for each draw")
@@ -362,7 +362,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             outputs: vec![0.0; TILE_ROWS * outputs],
             columns: vec![0.0; TILE_ROWS * columns.max(drawn).max(of_times)],
         };
-        threads::each_with(&mut parts, scratch, |scratch, s, part| {
+        threads::each_with(&mut parts, &scratch, &|scratch, s, part| {
             let responses = observed.map(|o| {
                 let (chain, draw) = (s / o.n_draws, s % o.n_draws);
                 (&o.y, o.streams[chain].child(draw as u64))

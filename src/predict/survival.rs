@@ -73,11 +73,11 @@ impl Predictions {
     pub(super) fn times_in_csv(&self, times: &[f64]) -> Vec<(String, Vec<[f64; 3]>)> {
         let Ok(survival) = self.survival() else { return Vec::new() };
         let cells = |values: Array3<f64>| {
-            survival.rows(values.view(), |sorted, mean| {
+            survival.rows(values.view(), &|sorted, mean| {
                 [mean, quantile(sorted, 0.05), quantile(sorted, 0.95)]
             })
         };
-        let median = survival.rows(survival.medians().view(), |sorted, _| {
+        let median = survival.rows(survival.medians().view(), &|sorted, _| {
             [0.5, 0.05, 0.95].map(|p| quantile(sorted, p))
         });
         let at = times.iter().map(|t| (format!("survival_{t}"), cells(survival.at(*t))));
@@ -102,11 +102,15 @@ impl Survival<'_> {
 
     /// A number of the distribution by each draw for each row: `[chain, draw, row]`.
     pub fn each(&self, of: impl Fn(TimeDistribution) -> f64 + Sync) -> Array3<f64> {
+        self.each_of(&of)
+    }
+
+    fn each_of(&self, of: &(dyn Fn(TimeDistribution) -> f64 + Sync)) -> Array3<f64> {
         let (chains, draws, rows, _) = self.times.parameters.dim();
         let flat = self.times.parameters.as_slice().expect("stored in standard order");
         let family = self.times.family;
         let mut values = vec![0.0; chains * draws * rows];
-        threads::each(&mut values, |i, value| {
+        threads::each(&mut values, &|i, value| {
             let (location, scale) = (flat[2 * i], flat[2 * i + 1]);
             *value = of(TimeDistribution { family, location, scale });
         });
@@ -156,7 +160,7 @@ impl Survival<'_> {
         if values.is_empty() {
             return Err(Error::shape("values by draw", 0, "at least 1"));
         }
-        let ends = self.rows(values, |sorted, _| {
+        let ends = self.rows(values, &|sorted, _| {
             [0.5 - 0.5 * level, 0.5 + 0.5 * level].map(|p| quantile(sorted, p))
         });
         let end = |k: usize| ends.iter().map(|ends| ends[k]).collect::<Array1<f64>>();
@@ -168,9 +172,9 @@ impl Survival<'_> {
     fn rows<T: Send>(
         &self,
         values: ArrayView3<f64>,
-        of: impl Fn(&[f64], f64) -> T + Sync,
+        of: &(dyn Fn(&[f64], f64) -> T + Sync),
     ) -> Vec<T> {
-        threads::map(values.len_of(Axis(2)), |row| {
+        threads::map(values.len_of(Axis(2)), &|row| {
             let row = values.index_axis(Axis(2), row);
             let mut sorted: Vec<f64> = row.iter().copied().collect();
             let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
@@ -192,7 +196,7 @@ impl Survival<'_> {
 
     /// The predictive survival function of each row at `time`: the mean over all draws.
     pub fn predictive(&self, time: f64) -> Array1<f64> {
-        threads::map(self.n_rows(), |row| self.predictive_of(row, time)).into()
+        threads::map(self.n_rows(), &|row| self.predictive_of(row, time)).into()
     }
 
     fn predictive_of(&self, row: usize, time: f64) -> f64 {
@@ -204,7 +208,7 @@ impl Survival<'_> {
 
     /// The predictive medians: of each row the time at which the predictive survival function is 1/2.
     pub fn predictive_medians(&self) -> Array1<f64> {
-        threads::map(self.n_rows(), |row| self.predictive_median(row)).into()
+        threads::map(self.n_rows(), &|row| self.predictive_median(row)).into()
     }
 
     /// The median lies between those by the single draws. It is found by the Illinois method on the scale of the
@@ -332,7 +336,7 @@ fn concordance_by(
         }
         (weight(i) * pairs, weight(i) * right)
     };
-    let each = threads::map(n, of_row);
+    let each = threads::map(n, &of_row);
     let (pairs, right) = each.iter().fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
     Ok(right / pairs)
 }

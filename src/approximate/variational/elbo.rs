@@ -157,7 +157,7 @@ impl<E: Expectation> Elbo<E> {
             ws.rng = ChainRng::new(self.seed, k as u64).child(VALUES);
             self.value(v, ws).total()
         };
-        let values = threads::map_with(samples, || self.workspace(), each);
+        let values = threads::map_with(samples, &|| self.workspace(), &each);
         let n = samples as f64;
         let mean = values.iter().sum::<f64>() / n;
         let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);

@@ -197,7 +197,7 @@ impl Source {
         // The bits of numbers above 0 are in the order of the numbers.
         let largest = AtomicU64::new(0);
         let scratch = || (Vec::new(), vec![0.0; self.feature_names.len()]);
-        let checked = threads::map_with(self.blocks.len(), scratch, |(bytes, x), block| {
+        let checked = threads::map_with(self.blocks.len(), &scratch, &|(bytes, x), block| {
             let first = block * rows;
             bytes.resize(rows.min(self.rows - first) * self.row_bytes, 0);
             self.read_rows(first, bytes)?;

@@ -163,7 +163,7 @@ impl<'a> Judge<'a> {
             }
         }
         let rows: Vec<Vec<SummaryRow>> =
-            self.groups.iter().map(|(_, draws)| summarise(*draws, |_| String::new())).collect();
+            self.groups.iter().map(|(_, draws)| summarise(*draws, &|_| String::new())).collect();
         let named = self.groups.iter().zip(&rows).enumerate();
         let group = |(i, ((name, draws), rows)): (usize, (&(String, _), &Vec<_>))| {
             worst_of(name, self.parameter_group == Some(i), *draws, rows)
@@ -335,7 +335,7 @@ impl<'a> Judge<'a> {
     /// For each chain, the largest R-hat between its two halves.
     fn drift(&self, chains: usize) -> Vec<f64> {
         (0..chains)
-            .map(|c| self.largest(|draws| rhat::between_halves(draws.slice(s![c..=c, ..]))))
+            .map(|c| self.largest(&|draws| rhat::between_halves(draws.slice(s![c..=c, ..]))))
             .collect()
     }
 
@@ -346,13 +346,13 @@ impl<'a> Judge<'a> {
             concatenate(Axis(0), &others).map_or(f64::NAN, |others| rhat::rhat(others.view()))
         };
         let chains = if chains < 3 { 0 } else { chains };
-        (0..chains).map(|c| self.largest(|draws| without(draws, c))).collect()
+        (0..chains).map(|c| self.largest(&|draws| without(draws, c))).collect()
     }
 
     /// The largest of `of` over the quantities for which it is defined; NaN if there are none.
-    fn largest(&self, of: impl Fn(ArrayView2<f64>) -> f64 + Sync) -> f64 {
+    fn largest(&self, of: &(dyn Fn(ArrayView2<f64>) -> f64 + Sync)) -> f64 {
         let of_group = |draws: &ArrayView3<f64>| {
-            let each = threads::map(draws.len_of(Axis(2)), |q| of(draws.index_axis(Axis(2), q)));
+            let each = threads::map(draws.len_of(Axis(2)), &|q| of(draws.index_axis(Axis(2), q)));
             each.into_iter().fold(f64::NAN, f64::max)
         };
         self.groups.iter().map(|(_, draws)| of_group(draws)).fold(f64::NAN, f64::max)

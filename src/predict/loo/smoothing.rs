@@ -66,13 +66,13 @@ impl Smoothing {
         &self,
         log_lik: ArrayView3<f64>,
         first: usize,
-        f: impl Fn(&mut Scratch, usize, &[f64]) -> R + Sync,
+        f: &(dyn Fn(&mut Scratch, usize, &[f64]) -> R + Sync),
     ) -> Result<Vec<R>, Error> {
         let (n, rows) = (self.chains * self.draws, log_lik.len_of(Axis(2)));
         let groups = threads::map_with(
             rows.div_ceil(TOGETHER),
-            || (Scratch::default(), vec![0.0; TOGETHER * n]),
-            |(scratch, gathered), group| {
+            &|| (Scratch::default(), vec![0.0; TOGETHER * n]),
+            &|(scratch, gathered), group| {
                 let start = group * TOGETHER;
                 let group = log_lik.slice(s![.., .., start..rows.min(start + TOGETHER)]);
                 for (s, of_draw) in group.lanes(Axis(2)).into_iter().enumerate() {

@@ -389,9 +389,9 @@ where
         let around = cut::around();
         let step = |rung: &mut Rung<T, A::Kernel>| cut::within(around.clone(), || rung.step());
         match &mut self.remote {
-            None => threads::each(&mut self.rungs, |_, rung| step(rung)),
+            None => threads::each(&mut self.rungs, &|_, rung| step(rung)),
             Some(remote) => {
-                remote.step(&mut self.rungs, |here| threads::each(here, |_, rung| step(rung)));
+                remote.step(&mut self.rungs, |here| threads::each(here, &|_, rung| step(rung)));
             }
         }
         std::mem::swap(current, &mut self.rungs[cold].point);

@@ -201,7 +201,7 @@ impl Sbc {
         store.put(0, &first)?;
 
         let has_failed = AtomicBool::new(false);
-        let done = threads::map(simulations, |i| {
+        let done = threads::map(simulations, &|i| {
             let known = if i == 0 { Some(first.clone()) } else { store.get(i) };
             if known.is_some() {
                 return Ok(known);
