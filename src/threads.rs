@@ -159,3 +159,36 @@ impl Begun {
         thread.send(worker).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each item comes to its own turn with its place, at whatever number of threads, and in order.
+    #[test]
+    fn results_are_in_order_and_each_item_is_worked_on_once() {
+        for (n, threads) in [(0, 2), (1, 3), (7, 1), (100, 3), (1001, 2)] {
+            let squares = pool(threads).unwrap().install(|| {
+                let mut places = vec![0; n];
+                each(&mut places, &|place, item| *item += place);
+                map_with(n, &|| 0, &|scratch, i| {
+                    *scratch = i;
+                    *scratch * places[i]
+                })
+            });
+            assert_eq!(squares, (0..n).map(|i| i * i).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_error_is_that_of_the_first_item_that_fails() {
+        let mut items: Vec<usize> = (0..50).collect();
+        let work = |item: &mut usize| match *item {
+            7 | 30 => Err(Error::argument("item", *item, "another one")),
+            _ => Ok(*item = 0),
+        };
+        let error = try_each(&mut items, &work).unwrap_err();
+        assert!(error.to_string().contains('7'), "{error}");
+        assert_eq!(items.iter().sum::<usize>(), 37);
+    }
+}

@@ -4,10 +4,9 @@ use ndarray::{Array1, Array3, Array4, ArrayView1, ArrayView3, Axis};
 
 use super::predictions::Predictions;
 use super::regression::Interval;
-use crate::Error;
 use crate::diagnostics::quantile;
 use crate::likelihood::{TimeDistribution, TimeFamily};
-use crate::threads;
+use crate::{Error, order, threads};
 
 /// The times at which the Brier score is evaluated, evenly spaced.
 const GRID: usize = 100;
@@ -178,7 +177,7 @@ impl Survival<'_> {
             let row = values.index_axis(Axis(2), row);
             let mut sorted: Vec<f64> = row.iter().copied().collect();
             let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
-            sorted.sort_by(f64::total_cmp);
+            sorted.sort_unstable_by(f64::total_cmp);
             of(&sorted, mean)
         })
     }
@@ -423,7 +422,7 @@ impl KaplanMeier {
     /// Of the time to censoring. Where both happen at one time, events come first.
     fn of_censoring(time: ArrayView1<f64>, event: &[bool], weight: impl Fn(usize) -> f64) -> Self {
         let mut order: Vec<usize> = (0..time.len()).filter(|i| weight(*i) > 0.0).collect();
-        order.sort_by(|i, j| time[*i].total_cmp(&time[*j]));
+        order::sort(&mut order, &|i, j| time[i].total_cmp(&time[j]));
         // The weight of each row and of all after it: exactly 0 after the last one.
         let mut later = vec![0.0; order.len() + 1];
         for (at, row) in order.iter().enumerate().rev() {
