@@ -237,7 +237,7 @@ impl Group<'_> {
         kind: Kind,
         axes: &[&Axis],
         attributes: Json,
-        mut one: impl FnMut(usize, usize, &mut Vec<u8>),
+        one: &dyn Fn(usize, usize, &mut Vec<u8>),
     ) -> Result<(), Error> {
         let place = format!("{}/{name}", self.name);
         let size = (self.written.len(), self.draws);
