@@ -110,7 +110,7 @@ impl<'t> Rows<'t> {
         &self,
         table: &str,
         (what, width): (&str, usize),
-        mut take: impl FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
+        take: &mut dyn FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let problem = |problem: String| Error::table(table, problem);
         let (mut rows, mut cells) = (self.clone(), Vec::new());

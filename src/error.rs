@@ -191,13 +191,13 @@ impl Error {
         value: impl std::fmt::Display,
         allowed: impl Into<String>,
     ) -> Self {
-        Self::Argument {
-            name: name.into(),
-            setting: None,
-            value: short(value.to_string()),
-            allowed: allowed.into(),
-            advice: Vec::new(),
-        }
+        Self::of_argument(name.into(), value.to_string(), allowed.into())
+    }
+
+    #[cold]
+    fn of_argument(name: String, value: String, allowed: String) -> Self {
+        let (value, advice) = (short(value), Vec::new());
+        Self::Argument { name, setting: None, value, allowed, advice }
     }
 
     /// `what` has the size `found`, but should have `expected`.

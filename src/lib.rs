@@ -209,6 +209,7 @@ pub mod memory;
 pub mod message;
 pub mod model;
 pub mod optimise;
+mod order;
 #[allow(clippy::disallowed_methods)]
 pub mod portable;
 pub mod posterior;

@@ -78,8 +78,16 @@ pub fn check<N>(
     size: &[(usize, &str)],
     instead: impl Into<Advice>,
 ) -> Result<(), Error> {
-    let factors = size.iter().map(|(n, _)| *n as u128).chain([size_of::<N>() as u128]);
-    let bytes = factors.fold(1, u128::saturating_mul);
+    check_bytes(name, size, size_of::<N>(), instead.into())
+}
+
+fn check_bytes(
+    name: &str,
+    size: &[(usize, &str)],
+    each: usize,
+    instead: Advice,
+) -> Result<(), Error> {
+    let bytes = bytes_of(size, each);
     if bytes <= SMALL && limit_set().is_none() {
         return Ok(());
     }
@@ -92,7 +100,7 @@ pub fn check<N>(
     } else {
         return Ok(());
     };
-    Err(too_large::<N>(name, size, &problem, instead.into()))
+    Err(too_large(name, size, each, &problem, instead))
 }
 
 /// Room for `n` numbers of a size that was [checked](check); limits on address space may still
@@ -104,20 +112,30 @@ pub(crate) fn room<N>(
     let mut room = Vec::new();
     match room.try_reserve_exact(n) {
         Ok(()) => Ok(room),
-        Err(_) => Err(too_large::<N>(name, size, REFUSED, instead.into())),
+        Err(_) => Err(too_large(name, size, size_of::<N>(), REFUSED, instead.into())),
     }
 }
 
-fn too_large<N>(name: &str, size: &[(usize, &str)], problem: &str, instead: Advice) -> Error {
-    let factors = size.iter().map(|(n, _)| *n as u128).chain([size_of::<N>() as u128]);
-    let bytes = factors.fold(1, u128::saturating_mul);
+/// The bytes of a product of numbers of `each` bytes.
+fn bytes_of(size: &[(usize, &str)], each: usize) -> u128 {
+    let factors = size.iter().map(|(n, _)| *n as u128);
+    factors.fold(each as u128, u128::saturating_mul)
+}
+
+fn too_large(
+    name: &str,
+    size: &[(usize, &str)],
+    each: usize,
+    problem: &str,
+    instead: Advice,
+) -> Error {
     let factor = |(n, what): &(usize, &str)| match n {
         1 => format!("1 {}", what.strip_suffix('s').unwrap_or(what)),
         n => format!("{n} {what}"),
     };
     let product: Vec<_> = size.iter().map(factor).collect();
-    let (product, each) = (product.join(" x "), size_of::<N>());
-    let size = format!("{product} x {each} bytes = {}, {problem}", megabytes(bytes));
+    let (product, bytes) = (product.join(" x "), megabytes(bytes_of(size, each)));
+    let size = format!("{product} x {each} bytes = {bytes}, {problem}");
     Error::Memory { name: name.into(), setting: None, size, advice: vec![instead] }
 }
 

@@ -26,8 +26,6 @@
 
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use crate::data::Dataset;
 use crate::diagnostics::Psis;
 use crate::draws::{Draws, RunInfo, STATS};
@@ -37,7 +35,7 @@ use crate::model::Model;
 use crate::posterior::Posterior;
 use crate::rng::ChainRng;
 use crate::targets::{Point, Target};
-use crate::{Error, cbor};
+use crate::{Error, cbor, threads};
 
 /// The largest Pareto k of weights that are used.
 pub(crate) const K_LIMIT: f64 = 0.7;
@@ -76,6 +74,11 @@ const STREAM: u64 = u64::from_le_bytes(*b"new rows");
 #[derive(Clone, Debug)]
 pub struct Update<A> {
     algorithm: A,
+    settings: Settings,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Settings {
     particles: Option<usize>,
     moves: usize,
     seed: u64,
@@ -100,22 +103,25 @@ pub struct Updated<M, L> {
 impl<A> Update<A> {
     /// A tenth as many particles as each chain has draws, at least 100 if there are as many, two moves of each at the end, seed 0.
     pub fn new(algorithm: A) -> Self {
-        Self { algorithm, particles: None, moves: 2, seed: 0 }
+        Self { algorithm, settings: Settings { particles: None, moves: 2, seed: 0 } }
     }
 
     /// The number of particles of each chain, at least 25, where weights alone do not do.
-    pub fn particles(self, particles: usize) -> Self {
-        Self { particles: Some(particles), ..self }
+    pub fn particles(mut self, particles: usize) -> Self {
+        self.settings.particles = Some(particles);
+        self
     }
 
     /// The moves of each particle at b = 1, at least 1; there is one at each smaller power.
-    pub fn moves(self, moves: usize) -> Self {
-        Self { moves, ..self }
+    pub fn moves(mut self, moves: usize) -> Self {
+        self.settings.moves = moves;
+        self
     }
 
     /// The seed. Each chain has a random stream of its own, and each number of rows another one: draws do not depend on threads.
-    pub fn seed(self, seed: u64) -> Self {
-        Self { seed, ..self }
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
     }
 
     /// Updates `draws`, which are of `posterior` given `data`, by `rows`.
@@ -135,7 +141,36 @@ impl<A> Update<A> {
         L: Likelihood + Clone,
         A: for<'t> Algorithm<&'t Posterior<M, L>>,
     {
+        let transition = Transition {
+            name: &|target| name_of(&self.algorithm, target),
+            tune: &|chain, target| chain.tune(&self.algorithm, target),
+            walk: &|chain, target, moves| chain.walk(&self.algorithm, target, moves),
+        };
+        self.settings.run(posterior, data, draws, rows, &transition)
+    }
+}
+
+/// What a transition does for an update, whatever its type is.
+struct Transition<'a, T> {
+    /// The name of the algorithm.
+    name: &'a dyn Fn(&T) -> String,
+    /// [`Chain::tune`].
+    tune: &'a (dyn Fn(&mut Chain, &T) -> Result<(), Error> + Sync),
+    /// [`Chain::walk`].
+    walk: &'a (dyn Fn(&mut Chain, &T, usize) -> Result<(), Error> + Sync),
+}
+
+impl Settings {
+    fn run<M: Model + Clone, L: Likelihood + Clone>(
+        self,
+        posterior: &Posterior<M, L>,
+        data: &Dataset,
+        draws: &Draws,
+        rows: &Dataset,
+        transition: &Transition<Posterior<M, L>>,
+    ) -> Result<Updated<M, L>, Error> {
         let began = Instant::now();
+        let (tune, walk) = (transition.tune, transition.walk);
         draws.check_layout("parameters of the draws", posterior.layout())?;
         if draws.info().approximation.is_some() {
             let allowed = "draws of the posterior: weights correct for new rows alone";
@@ -180,7 +215,7 @@ impl<A> Update<A> {
         if chains.iter().all(|chain| chain.weights(1.0).are_enough()) {
             powers.push(1.0);
             let n = draws.n_draws();
-            chains.par_iter_mut().for_each(|chain| {
+            threads::each(&mut chains, &|_, chain| {
                 chain.resample(1.0, n);
                 let mut ws = target.workspace();
                 chain.drawn = (chain.particles.iter())
@@ -189,9 +224,7 @@ impl<A> Update<A> {
             });
         }
         if powers.is_empty() {
-            let tuned: Result<Vec<()>, Error> =
-                chains.par_iter_mut().map(|chain| chain.tune(&self.algorithm, &target)).collect();
-            tuned?;
+            threads::try_each(&mut chains, &|chain| tune(chain, &target))?;
         }
         while powers.last() != Some(&1.0) {
             let before = powers.last().copied().unwrap_or(0.0);
@@ -207,13 +240,10 @@ impl<A> Update<A> {
             powers.push(power);
             let moves = if power == 1.0 { self.moves } else { 1 };
             let bridge = posterior.given(&at_power(&all, data.rows(), power)?)?;
-            let moved: Result<Vec<()>, Error> = (chains.par_iter_mut())
-                .map(|chain| {
-                    chain.resample(power - before, particles);
-                    chain.walk(&self.algorithm, &bridge, moves)
-                })
-                .collect();
-            moved?;
+            threads::try_each(&mut chains, &|chain| {
+                chain.resample(power - before, particles);
+                walk(chain, &bridge, moves)
+            })?;
             weigh(&mut chains, &new)?;
         }
         let gradient_evals = chains.iter().map(|chain| chain.gradients).sum();
@@ -224,7 +254,7 @@ impl<A> Update<A> {
         });
         let info = RunInfo {
             target: target.info(),
-            algorithm: Some(format!("Update({})", name_of(&self.algorithm, &target))),
+            algorithm: Some(format!("Update({})", (transition.name)(&target))),
             reports: Vec::new(),
             warmup_seconds: 0.0,
             sampling_seconds: began.elapsed().as_secs_f64(),
@@ -302,7 +332,7 @@ fn weigh<M: Model, L: Likelihood>(
     chains: &mut [Chain],
     new: &Posterior<M, L>,
 ) -> Result<(), Error> {
-    chains.par_iter_mut().for_each(|chain| {
+    threads::each(chains, &|_, chain| {
         let mut ws = new.workspace();
         chain.log_lik.clear();
         let of = |q: &Vec<f64>| new.log_density(q, &mut ws).likelihood;

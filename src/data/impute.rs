@@ -273,7 +273,7 @@ impl Matching {
         }
         let donors = donors.into_iter().map(|place| rows[place]).collect();
         let mut values: Vec<f64> = rows.iter().map(|&row| x[(row, gap.features.start)]).collect();
-        values.sort_by(f64::total_cmp);
+        values.sort_unstable_by(f64::total_cmp);
         values.dedup();
         // With few degrees of freedom s, and so numbers, may be far beyond all that occur.
         let is_measured = gap.features.len() == 1 && values.len() > GRADES && n > 2 * p;

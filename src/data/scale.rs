@@ -153,7 +153,7 @@ impl Standardise {
         })?;
         let column = |(j, name): (usize, &String)| {
             let shift_and_scale = || (means[j], (squares[j] / total).sqrt());
-            ColumnScale::new(name, rows, range[j], self.allow_constant, shift_and_scale)
+            ColumnScale::new(name, rows, range[j], self.allow_constant, &shift_and_scale)
         };
         let columns = names.iter().enumerate().map(column).collect::<Result<_, _>>()?;
         Ok(Scaler { columns, low: 0.0 })
@@ -307,7 +307,7 @@ impl ColumnScale {
         rows: usize,
         [smallest, largest]: [f64; 2],
         allow_constant: bool,
-        shift_and_scale: impl FnOnce() -> (f64, f64),
+        shift_and_scale: &dyn Fn() -> (f64, f64),
     ) -> Result<Self, Error> {
         let problem = |problem: String| Err(Error::table(format!("column `{name}`"), problem));
         let (shift, scale) = if smallest < largest {
@@ -387,7 +387,7 @@ impl Scaler {
                 x.nrows(),
                 range,
                 allow_constant,
-                shift_and_scale,
+                &shift_and_scale,
             )?);
         }
         Ok(Self { columns, low })

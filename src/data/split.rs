@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Dataset;
 use crate::Error;
+use crate::order;
 use crate::rng::ChainRng;
 
 /// The stream of a seed that shuffles rows: far from the streams of the chains, which count from 0.
@@ -108,7 +109,7 @@ impl Dataset {
         let mut by_remainder: Vec<usize> = (0..members.len())
             .filter(|&c| sizes[c] + 1 < members[c].len() && (sizes[c] as f64) < share(c))
             .collect();
-        by_remainder.sort_by(|&a, &b| share(b).fract().total_cmp(&share(a).fract()));
+        order::largest_first(&mut by_remainder, &|c| share(c).fract());
         let lacking = n_test.saturating_sub(sizes.iter().sum());
         by_remainder.iter().take(lacking).for_each(|&class| sizes[class] += 1);
 
@@ -148,7 +149,7 @@ impl Dataset {
         let classes = self.classes()?;
         self.check_class_sizes(2, "for stratified folds")?;
         let mut rows = shuffled(self.rows(), seed);
-        rows.sort_by_key(|&row| classes[row]);
+        order::sort(&mut rows, &|a, b| classes[a].cmp(&classes[b]));
         self.deal(rows, k)
     }
 

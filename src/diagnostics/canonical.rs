@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fmt;
 
 use ndarray::{Array1, Array3, ArrayView1};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
@@ -12,6 +11,7 @@ use super::summary::{count, ratio, short, write_table};
 use super::symmetry::{FINITE, HiddenUnit, Scratch, Symmetries, SymmetryElement};
 use crate::Error;
 use crate::draws::Draws;
+use crate::threads;
 
 /// The most rounds in which the reference is refined.
 const ROUNDS: usize = 10;
@@ -142,7 +142,7 @@ impl Symmetries {
     pub fn canonical(&self, draws: &Draws, reference: Option<&[f64]>) -> Result<Canonical, Error> {
         let (chains, length, _) = draws.values().dim();
         draws.check_layout("blocks of the draws", self.layout())?;
-        crate::threads::ready()?;
+        threads::ready()?;
         let is_usable = |q: &ArrayView1<f64>| q.to_slice().is_some_and(|q| self.has_finite_norm(q));
         if let Some(n) = draws.flat().rows().into_iter().position(|q| !is_usable(&q)) {
             let found = format!(
@@ -204,13 +204,11 @@ impl Symmetries {
             return codes;
         }
         let values = aligned.as_slice_mut().expect("draws are stored in standard order");
-        values
-            .par_chunks_exact_mut(reference.len())
-            .zip(codes.par_chunks_exact_mut(identity.len()))
-            .with_min_len(256)
-            .for_each_init(Scratch::default, |scratch, (q, code)| {
-                self.align_checked(q, reference, code, scratch);
-            });
+        let all = values.chunks_exact_mut(reference.len());
+        let mut all: Vec<_> = all.zip(codes.chunks_exact_mut(identity.len())).collect();
+        threads::each_with(&mut all, &Scratch::default, &|scratch, _, (q, code)| {
+            self.align_checked(q, reference, code, scratch);
+        });
         codes
     }
 

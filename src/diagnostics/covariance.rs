@@ -3,7 +3,6 @@
 use std::fmt;
 
 use ndarray::Array2;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -12,6 +11,7 @@ use super::chains::{Chains, mean, mean_and_variance};
 use super::geyer;
 use crate::Error;
 use crate::draws::Draws;
+use crate::threads;
 
 /// The probability with which samplers that agree may be said to differ.
 const ALPHA: f64 = 0.01;
@@ -136,7 +136,7 @@ impl CovarianceComparison {
     /// # Errors
     /// Draws of other parameters, fewer than 4 draws, and draws that are not finite.
     pub fn new(first: &Draws, second: &Draws) -> Result<Self, Error> {
-        crate::threads::ready()?;
+        threads::ready()?;
         let names = first.layout().parameter_names();
         if names != second.layout().parameter_names() {
             let found = second.layout().described();
@@ -146,12 +146,10 @@ impl CovarianceComparison {
         let (first, second) = (Centred::new("first", first)?, Centred::new("second", second)?);
         let d = names.len();
         let pairs: Vec<(usize, usize)> = (0..d).flat_map(|i| (i..d).map(move |j| (i, j))).collect();
-        let entries: Vec<[Entry; 2]> = pairs
-            .par_iter()
-            .map_init(Scratch::default, |scratch, (i, j)| {
-                [&first, &second].map(|draws| draws.entry(*i, *j, scratch))
-            })
-            .collect();
+        let entries = threads::map_with(pairs.len(), &Scratch::default, &|scratch, k| {
+            let (i, j) = pairs[k];
+            [&first, &second].map(|draws| draws.entry(i, j, scratch))
+        });
 
         let scale: Vec<f64> = first
             .variances

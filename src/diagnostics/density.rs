@@ -175,7 +175,7 @@ fn sorted(draws: ArrayView2<f64>, points: usize) -> Result<Vec<f64>, Error> {
         return Err(Error::argument("a draw", x, "a finite number"));
     }
     let mut draws: Vec<f64> = draws.iter().copied().collect();
-    draws.sort_by(f64::total_cmp);
+    draws.sort_unstable_by(f64::total_cmp);
     let constant = draws[0] == draws[draws.len() - 1];
     if constant {
         let found = format!("{} at every place", draws[0]);

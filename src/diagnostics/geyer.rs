@@ -17,7 +17,7 @@ pub(super) fn of_series(chains: &Chains, fft: &mut LagProducts) -> f64 {
     let (means, variances): (Vec<f64>, Vec<f64>) = chains.iter().map(mean_and_variance).unzip();
     let moments = Moments::new(chains.draws, &means, mean(&variances));
     let mut lags = DenseLags { chains, means, fft };
-    geyer(&moments, |t, acov| lags.extend(t, acov))
+    geyer(&moments, &mut |t, acov| lags.extend(t, acov))
 }
 
 /// The ESS of the split chains of 1[`holds`(x)].
@@ -49,7 +49,7 @@ pub(super) fn of_indicator(
     let within = means.iter().map(|p| p * (1.0 - p)).sum::<f64>() / means.len() as f64;
     let moments = Moments::new(half, &means, within * n / (n - 1.0));
     let mut dense: Option<Vec<f64>> = None;
-    geyer(&moments, |t, acov| {
+    geyer(&moments, &mut |t, acov| {
         if dense.is_none() {
             if places.count_pairs(t, acov) {
                 return;
@@ -79,7 +79,7 @@ impl Moments {
 
 /// ESS by Geyer's initial sequences; `extend(t, acov)` fills in the mean autocovariances of all
 /// lags up to t at least.
-fn geyer(moments: &Moments, mut extend: impl FnMut(usize, &mut Vec<f64>)) -> f64 {
+fn geyer(moments: &Moments, extend: &mut dyn FnMut(usize, &mut Vec<f64>)) -> f64 {
     let n = moments.draws;
     if n < 2 {
         return f64::NAN;

@@ -66,7 +66,7 @@ impl Sorted {
         self.entries.clear();
         self.entries.extend(values.iter().enumerate().map(|(i, &x)| (key_of(x), i)));
         if values.len() < 2048 {
-            self.entries.sort_unstable_by_key(|e| e.0);
+            sort_by_key(&mut self.entries);
         } else {
             radix_sort(&mut self.entries, &mut self.spare);
         }
@@ -160,6 +160,11 @@ impl Sorted {
     }
 }
 
+/// Sorts few entries by key.
+fn sort_by_key(entries: &mut [(u64, usize)]) {
+    entries.sort_unstable_by_key(|e| e.0);
+}
+
 /// Sorts by key: three passes of 11 bits over the leading 33 bits in which the keys differ, then
 /// a sort of each run that agrees in those. Runs are short unless the keys form tight clusters far
 /// apart, or tie.
@@ -195,7 +200,7 @@ fn radix_sort(entries: &mut Vec<(u64, usize)>, spare: &mut Vec<(u64, usize)>) {
     if shift > 0 {
         for run in entries.chunk_by_mut(|a, b| coarse(a.0) == coarse(b.0)) {
             if run.len() > 1 {
-                run.sort_unstable_by_key(|e| e.0);
+                sort_by_key(run);
             }
         }
     }

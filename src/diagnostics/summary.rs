@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use ndarray::{ArrayView2, ArrayView3, Axis, s};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::chains::{Chains, mean_and_variance};
@@ -16,6 +15,7 @@ use super::workspace::Workspace;
 use crate::Error;
 use crate::data::{csv_cell, guarded};
 use crate::layout::Layout;
+use crate::threads;
 
 /// The summary of one parameter over all draws of all chains. Undefined values are NaN, which JSON
 /// turns into `null`.
@@ -143,11 +143,11 @@ impl Summary {
     /// # Errors
     /// If there are not as many names as parameters.
     pub fn new(names: &[String], draws: ArrayView3<f64>) -> Result<Self, Error> {
-        crate::threads::ready()?;
+        threads::ready()?;
         if names.len() != draws.len_of(Axis(2)) {
             return Err(Error::shape("parameter names", names.len(), draws.len_of(Axis(2))));
         }
-        Ok(Self { rows: summarise(draws, |p| names[p].clone()) })
+        Ok(Self { rows: summarise(draws, &|p| names[p].clone()) })
     }
 
     /// The largest R-hat; NaN if any is NaN, or if there is no parameter.
@@ -271,7 +271,7 @@ fn worst(rows: &[SummaryRow], of: impl Fn(&SummaryRow) -> f64, choose: fn(f64, f
 /// Summarises every parameter of `[chain, draw, parameter]`, in parallel.
 pub(super) fn summarise(
     draws: ArrayView3<f64>,
-    name: impl Fn(usize) -> String + Sync,
+    name: &(dyn Fn(usize) -> String + Sync),
 ) -> Vec<SummaryRow> {
     // Eight parameters share a cache line, so that gathering them one by one would read each line
     // eight times.
@@ -279,30 +279,28 @@ pub(super) fn summarise(
     let (chains, length, parameters) = draws.dim();
     let gathered = (parameters / rayon::current_num_threads().max(1)).clamp(1, GATHERED);
     let scores = Workspace::scores_for(chains, length);
-    let rows: Vec<Vec<SummaryRow>> = (0..parameters.div_ceil(gathered))
-        .into_par_iter()
-        .map_init(
-            || (Workspace::for_many(scores.clone()), Vec::new()),
-            |(workspace, buffer): &mut (Workspace, Vec<f64>), block| {
-                let range = block * gathered..((block + 1) * gathered).min(parameters);
-                let size = chains * length;
-                buffer.resize(range.len() * size, 0.0);
-                for (c, chain) in draws.slice(s![.., .., range.clone()]).outer_iter().enumerate() {
-                    for (t, draw) in chain.outer_iter().enumerate() {
-                        for (p, &x) in draw.iter().enumerate() {
-                            buffer[p * size + c * length + t] = x;
-                        }
+    let rows = threads::map_with(
+        parameters.div_ceil(gathered),
+        &|| (Workspace::for_many(scores.clone()), Vec::new()),
+        &|(workspace, buffer): &mut (Workspace, Vec<f64>), block| {
+            let range = block * gathered..((block + 1) * gathered).min(parameters);
+            let size = chains * length;
+            buffer.resize(range.len() * size, 0.0);
+            for (c, chain) in draws.slice(s![.., .., range.clone()]).outer_iter().enumerate() {
+                for (t, draw) in chain.outer_iter().enumerate() {
+                    for (p, &x) in draw.iter().enumerate() {
+                        buffer[p * size + c * length + t] = x;
                     }
                 }
-                let row = |(i, p): (usize, usize)| {
-                    let values = &buffer[i * size..(i + 1) * size];
-                    let of = Chains::from_slice(values, chains, length);
-                    SummaryRow::of(name(p), &of, workspace)
-                };
-                range.enumerate().map(row).collect()
-            },
-        )
-        .collect();
+            }
+            let row = |(i, p): (usize, usize)| {
+                let values = &buffer[i * size..(i + 1) * size];
+                let of = Chains::from_slice(values, chains, length);
+                SummaryRow::of(name(p), &of, workspace)
+            };
+            range.enumerate().map(row).collect::<Vec<_>>()
+        },
+    );
     rows.into_iter().flatten().collect()
 }
 

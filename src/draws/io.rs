@@ -101,7 +101,7 @@ impl Draws {
         // A first pass counts the draws of each chain; chains are in order of appearance.
         let mut chains: HashMap<Cow<str>, usize> = HashMap::new();
         let mut sizes: Vec<usize> = Vec::new();
-        rows.each(table, ("the header", width), |_, cells| {
+        rows.each(table, ("the header", width), &mut |_, cells| {
             let label = chain_column.map_or("", |c| &cells[c]);
             match chains.get(label) {
                 Some(&chain) => sizes[chain] += 1,
@@ -136,7 +136,7 @@ impl Draws {
         let mut values = vec![0.0; n_chains * n_draws * dim];
         let mut draws = vec![0.0; n_chains * n_draws * n_order];
         let mut left = sizes;
-        rows.each(table, ("the header", width), |row, cells| {
+        rows.each(table, ("the header", width), &mut |row, cells| {
             let number = |column: usize| -> Result<f64, Error> {
                 let text = &cells[column];
                 text.parse().map_err(|_| Error::Cell {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Draws, RunInfo};
 use crate::message::count;
-use crate::{Error, memory};
+use crate::{Error, memory, order};
 
 /// The approximation that draws are of, if they are not of the posterior.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -142,7 +142,7 @@ fn counts(weights: &[f64], all: usize) -> Vec<usize> {
     let shares: Vec<f64> = weights.iter().map(|weight| weight / sum * all as f64).collect();
     let mut counts: Vec<usize> = shares.iter().map(|share| share.floor() as usize).collect();
     let mut by_remainder: Vec<usize> = (0..counts.len()).filter(|k| shares[*k] > 0.0).collect();
-    by_remainder.sort_by(|a, b| (shares[*b].fract()).total_cmp(&shares[*a].fract()));
+    order::largest_first(&mut by_remainder, &|k| shares[k].fract());
     let left = all.saturating_sub(counts.iter().sum()); //~ mixture-leftover
     by_remainder.iter().cycle().take(left).for_each(|k| counts[*k] += 1);
     counts

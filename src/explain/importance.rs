@@ -137,7 +137,7 @@ fn left_out(density: ArrayView3<f64>, weights: &[f64]) -> Result<(Array2<f64>, u
     let (chains, draws, rows) = density.dim();
     let (smoothing, threshold) =
         (Smoothing::new((chains, draws), None)?, largest_k(chains * draws));
-    let of_rows = smoothing.map_rows(density, 0, |scratch, row, density| {
+    let of_rows = smoothing.map_rows(density, 0, &|scratch, row, density| {
         let is_reliable = scratch.row(&smoothing, weights[row], density).is_reliable(threshold);
         let weights: Vec<f64> = scratch.psis.weights().iter().map(|w| w.ln()).collect();
         (weights, is_reliable)

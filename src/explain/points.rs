@@ -4,6 +4,7 @@ use super::Explainer;
 use crate::Error;
 use crate::data::TableColumn;
 use crate::message::Advice;
+use crate::order;
 
 /// The most labels of a column.
 pub(super) const LABELS: usize = 20;
@@ -22,7 +23,7 @@ impl Explainer<'_> {
         if levels.len() > LABELS {
             let mut rows = vec![0; levels.len()];
             self.values(column).into_iter().flatten().for_each(|code| rows[code as usize] += 1);
-            codes.sort_by_key(|code| usize::MAX - rows[*code]);
+            order::sort(&mut codes, &|a, b| rows[b].cmp(&rows[a]));
             codes.truncate(LABELS);
             codes.sort_unstable();
         }

@@ -24,7 +24,7 @@ impl Relevance {
     /// The quantile at `p` of the scale.
     pub fn quantile(&self, p: f64) -> f64 {
         let mut sorted = self.scales.clone();
-        sorted.sort_by(f64::total_cmp);
+        sorted.sort_unstable_by(f64::total_cmp);
         quantile(&sorted, p)
     }
 }

@@ -128,8 +128,8 @@ impl Saved {
     }
 
     fn checksum(&self) -> u32 {
-        let text = serde_json::to_vec(&Self { crc32: 0, ..self.clone() });
-        crc32fast::hash(&text.unwrap_or_default())
+        let text = serde_json::to_string_pretty(&Self { crc32: 0, ..self.clone() });
+        crc32fast::hash(compact(&text.unwrap_or_default()).as_bytes())
     }
 
     /// The first thing by which this fit differs from `other`: a setting, or the rows. It may have more
@@ -266,11 +266,36 @@ pub(super) fn read(folder: &Path) -> Result<Read, Error> {
     Ok(Read::Saved(Box::new(saved)))
 }
 
+/// JSON without the blanks between its parts: what serde_json writes if it is not to be pretty.
+fn compact(pretty: &str) -> String {
+    let (mut within_text, mut is_escaped) = (false, false);
+    let is_kept = |c: &char| {
+        within_text ^= *c == '"' && !is_escaped;
+        is_escaped = within_text && *c == '\\' && !is_escaped;
+        within_text || !c.is_ascii_whitespace()
+    };
+    pretty.chars().filter(is_kept).collect()
+}
+
 /// The contents of `fit.json`, if the file exists. A damaged file is an error.
 pub(super) fn read_json(folder: &Path) -> Result<Option<Saved>, Error> {
     match read(folder)? {
         Read::Nothing => Ok(None),
         Read::Damaged(error) => Err(error),
         Read::Saved(saved) => Ok(Some(*saved)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compact_json_is_that_of_serde_json() {
+        let value = serde_json::json!({
+            "a b": [1.5, "x\\\" y\\\\", "\\", " : , \n\t"], "empty": [{}, [], ""], "\"": null, "é ": {"in": true}
+        });
+        let pretty = serde_json::to_string_pretty(&value).unwrap();
+        assert_eq!(compact(&pretty), serde_json::to_string(&value).unwrap());
     }
 }

@@ -1,7 +1,6 @@
 //! How much a fit depends on its prior.
 
 use ndarray::{Array2, Axis};
-use rayon::prelude::*;
 use serde::Serialize;
 
 use super::Fit;
@@ -9,6 +8,7 @@ use crate::Error;
 use crate::diagnostics::{Influence, PowerScaling, SENSITIVITY_LIMIT, Sensitivity, quantile};
 use crate::message::{count, number};
 use crate::model::Model;
+use crate::threads;
 
 /// The share of rows from which on the prior is said to matter.
 const SHARE: f64 = 0.1;
@@ -123,7 +123,6 @@ impl Fit {
             let of_output = mean.index_axis(Axis(3), cell % outputs);
             scaling.of(of_output.index_axis(Axis(2), cell / outputs))
         };
-        let predictions = (0..rows * outputs).into_par_iter().map(of_row);
         let weights = network.base().base().layout();
         let is_linear = network.base().base().sizes().len() == 2;
         let mut parameters = Vec::new();
@@ -141,7 +140,8 @@ impl Fit {
                 }
             }
         }
-        let predictions = predictions.collect::<Result<Vec<_>, _>>()?;
+        let predictions = threads::map(rows * outputs, &of_row);
+        let predictions = predictions.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(PriorSensitivity { predictions, rows, parameters, pareto_k: scaling.pareto_k() })
     }
 }

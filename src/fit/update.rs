@@ -3,7 +3,6 @@
 use std::fmt;
 
 use ndarray::{ArrayView4, s};
-use rayon::prelude::*;
 
 use super::recipe::FitPosterior;
 use super::{AnyLikelihood, Fit, Method, Network, Origin, Outside, Parts, range};
@@ -195,7 +194,7 @@ fn drift(fit: &Fit, rows: &Dataset) -> Result<Option<f64>, Error> {
         drawn.slice(s![.., .., cell / columns, cell % columns]).iter().copied().collect()
     };
     let measure_of = |cell: usize| Measure::new(one_by_one(drawn, cell), rows.response());
-    let measures: Vec<Measure> = (0..n * columns).into_par_iter().map(measure_of).collect();
+    let measures = threads::map(n * columns, &measure_of);
     let observed = |cell: usize| match rows.response() {
         Response::Classes { index, .. } => index[cell] as f64,
         Response::Real(y) | Response::Counts(y) => y[[cell / columns, cell % columns]],

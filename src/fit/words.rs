@@ -132,7 +132,7 @@ impl Recipe {
     pub(super) fn model_lines(&self, columns: usize) -> String {
         let mut lines = Vec::new();
         // What a vector takes is no error.
-        let _ = self.model_in_words(columns, |name, text| {
+        let _ = self.model_in_words(columns, &mut |name, text| {
             lines.push(format!("{name:11} {text}"));
             Ok(())
         });
@@ -143,7 +143,7 @@ impl Recipe {
     fn model_in_words(
         &self,
         columns: usize,
-        mut line: impl FnMut(&str, String) -> fmt::Result,
+        line: &mut dyn FnMut(&str, String) -> fmt::Result,
     ) -> fmt::Result {
         let by = |power: Transform| match power {
             Transform::None | Transform::Log => String::new(),
@@ -171,7 +171,7 @@ impl Recipe {
         if let Some(drawn) = self.drawn {
             line("rows", drawn.to_string())?;
         }
-        self.validation_in_words(&mut line)?;
+        self.validation_in_words(line)?;
         line(
             "network",
             match self.layers() {
@@ -262,7 +262,7 @@ impl Recipe {
 
     fn validation_in_words(
         &self,
-        mut line: impl FnMut(&str, String) -> fmt::Result,
+        line: &mut dyn FnMut(&str, String) -> fmt::Result,
     ) -> fmt::Result {
         line(
             "validation",

@@ -9,6 +9,7 @@ use ndarray::{Array2, ArrayView2, s};
 use super::vectors::{dot, power_of_two, rotate};
 use crate::Error;
 use crate::engine::simd::Vector;
+use crate::order::largest_first;
 
 /// Sweeps over all pairs of columns; six to ten are usual.
 const SWEEPS: usize = 60;
@@ -49,7 +50,7 @@ impl Svd {
             .map(|row| row.slice(s![..m]).dot(&row.slice(s![..m])).sqrt())
             .collect();
         let mut order: Vec<usize> = (0..d).collect();
-        order.sort_by(|i, j| lengths[*j].total_cmp(&lengths[*i]));
+        largest_first(&mut order, &|i| lengths[i]);
         let zero = unit(m, d) * order.first().map_or(0.0, |i| lengths[*i]);
         let values: Vec<f64> =
             order.iter().map(|i| if lengths[*i] > zero { lengths[*i] } else { 0.0 }).collect();

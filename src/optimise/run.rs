@@ -2,7 +2,6 @@
 
 use std::f64::consts::PI;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Ascent;
@@ -16,6 +15,7 @@ use crate::rng::ChainRng;
 use crate::run::Init;
 use crate::run::{check_chains, check_layout};
 use crate::targets::{LogDensity, Point, Target};
+use crate::threads;
 
 /// The part of a chain's random stream that minibatches are drawn from: no sampler reads it.
 const BATCHES: u64 = u64::from_le_bytes(*b"optimise");
@@ -250,7 +250,7 @@ where
             return Err(Error::argument("chains", 0, "at least 1"));
         }
         check_chains(chains, self.target.dim(), 0)?;
-        crate::threads::ready()?;
+        threads::ready()?;
         let fit = |chain| {
             // The stream by which a sampler's chain finds its start.
             let mut rng = ChainRng::new(self.seed, chain as u64).child(u64::MAX);
@@ -261,9 +261,7 @@ where
             })??;
             fit(chain, start.q())
         };
-        let mut fits = Vec::with_capacity(chains);
-        (0..chains).into_par_iter().map(fit).collect_into_vec(&mut fits);
-        fits.into_iter().collect()
+        threads::map(chains, &fit).into_iter().collect()
     }
 
     /// The points of [`run_each`](Self::run_each), for

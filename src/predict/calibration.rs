@@ -186,7 +186,7 @@ impl Predictions {
     pub fn pit(&self, seed: u64) -> Result<Pit, Error> {
         let (y, _) = (self.numbers()?, self.draws_of_mean()?);
         let cells: Vec<(f64, f64)> = y.iter().copied().zip(uniforms(seed, y.len())).collect();
-        let values = map_cells(self.predictive_draws(), |cell, sorted| {
+        let values = map_cells(self.predictive_draws(), &|cell, sorted| {
             if any_nan(sorted) {
                 return f64::NAN;
             }

@@ -1,7 +1,8 @@
 //! Draws of one row and column at a time, sorted.
 
 use ndarray::ArrayView4;
-use rayon::prelude::*;
+
+use crate::threads;
 
 /// Rows and columns that are gathered together: the draws of neighbours share cache lines.
 const BLOCK: usize = 8;
@@ -10,14 +11,14 @@ const BLOCK: usize = 8;
 /// cell = row * columns + column. NaN lie at the ends, see [`any_nan`].
 pub(super) fn map_cells<R: Send>(
     values: ArrayView4<f64>,
-    f: impl Fn(usize, &[f64]) -> R + Sync,
+    f: &(dyn Fn(usize, &[f64]) -> R + Sync),
 ) -> Vec<R> {
     let (chains, draws, rows, columns) = values.dim();
     let (n, cells) = (chains * draws, rows * columns);
     let values = values.to_slice().expect("draws are stored in standard order");
-    let blocks = (0..cells).into_par_iter().step_by(BLOCK).map_init(
-        || vec![0.0; BLOCK * n],
-        |gathered, first| {
+    let blocks =
+        threads::map_with(cells.div_ceil(BLOCK), &|| vec![0.0; BLOCK * n], &|gathered, block| {
+            let first = block * BLOCK;
             let width = BLOCK.min(cells - first);
             for s in 0..n {
                 let from = &values[s * cells + first..][..width];
@@ -29,9 +30,8 @@ pub(super) fn map_cells<R: Send>(
                 f(first + k, sorted)
             };
             (0..width).map(of_cell).collect::<Vec<_>>()
-        },
-    );
-    blocks.collect::<Vec<_>>().into_iter().flatten().collect()
+        });
+    blocks.into_iter().flatten().collect()
 }
 
 /// Whether a value is NaN: the total order puts NaN before -inf and after inf.

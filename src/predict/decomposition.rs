@@ -5,6 +5,7 @@ use ndarray::{Array1, Array2, Array4, Axis};
 use super::predictions::Predictions;
 use super::uncertainty::Measure;
 use crate::Error;
+use crate::order::largest_first;
 
 /// The uncertainty of predictions in two parts, each `[row, output]`; of classes there is one output. See
 /// [`Fit::decompose`](crate::fit::Fit::decompose)(crate::fit::Fit::decompose).
@@ -30,7 +31,7 @@ impl Decomposition {
     pub fn ranking(&self) -> Vec<usize> {
         let largest = |row: usize| self.of_mean.row(row).fold(f64::NEG_INFINITY, |a, b| a.max(*b));
         let mut order: Vec<usize> = (0..self.of_mean.nrows()).collect();
-        order.sort_by(|a, b| largest(*b).total_cmp(&largest(*a)));
+        largest_first(&mut order, &largest);
         order
     }
 }

@@ -1,7 +1,6 @@
 //! The noise of each row: the standard deviation of y given x and one draw.
 
 use ndarray::{Array4, ArrayView2};
-use rayon::prelude::*;
 
 use super::per_draw::copy_rows;
 use crate::Error;
@@ -10,6 +9,7 @@ use crate::engine::{TILE_ROWS, Tile, TileMut, Tiles};
 use crate::likelihood::Likelihood;
 use crate::model::Model;
 use crate::posterior::{Posterior, PosteriorWorkspace};
+use crate::threads;
 
 impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// The standard deviation of y given x and q, in units of the response, for inputs `x`
@@ -35,17 +35,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let (q, x, per_draw) = (draws.flat(), self.tiles_of(x), x.nrows() * columns);
         let mut sd = vec![0.0; q.nrows() * per_draw];
         let scratch = || (self.workspace(), vec![0.0; TILE_ROWS * columns], vec![0.0; per_draw]);
-        let has_noise =
-            |(ws, tile, mean): &mut (_, Vec<f64>, Vec<f64>), s: usize, sd: &mut [f64]| {
-                let q = q.row(s);
-                self.write_moments(q.to_slice().unwrap_or(&[]), &x, ws, tile, mean, sd)
-            };
         use crate::targets::Target;
-        let all = sd
-            .par_chunks_exact_mut(per_draw.max(1))
-            .enumerate()
-            .map_init(scratch, |scratch, (s, sd)| has_noise(scratch, s, sd));
-        if all.collect::<Vec<bool>>().contains(&false) {
+        let mut all: Vec<_> = sd.chunks_exact_mut(per_draw.max(1)).map(|sd| (sd, false)).collect();
+        threads::each_with(&mut all, &scratch, &|(ws, tile, mean), s, (sd, has_noise)| {
+            let q = q.row(s);
+            *has_noise = self.write_moments(q.to_slice().unwrap_or(&[]), &x, ws, tile, mean, sd);
+        });
+        if all.iter().any(|(_, has_noise)| !has_noise) {
             let found = "classes or counts of categories";
             return Err(Error::argument(
                 "response of the posterior",

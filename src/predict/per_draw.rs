@@ -1,7 +1,6 @@
 //! The walk over draws: the predictions of each draw of q for each row.
 
 use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, Axis};
-use rayon::prelude::*;
 
 use super::predictions::{Predictions, Trace};
 use super::survival::Times;
@@ -18,7 +17,8 @@ use crate::model::{Model, layers};
 use crate::posterior::{Posterior, PosteriorWorkspace};
 use crate::posterior::{check_finite, check_inputs};
 use crate::rng::ChainRng;
-use crate::targets::{ConditionallyGaussian, Target};
+use crate::targets::{ConditionallyGaussian, LogDensity, Target};
+use crate::threads;
 
 /// The part of a chain's random stream that responses are drawn from: no sampler reads it.
 const RESPONSES: u64 = u64::from_le_bytes(*b"response");
@@ -159,16 +159,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             }
             (likelihood.to_owned(), prior.to_owned())
         } else {
-            let all: Vec<(f64, f64)> = (0..shape.0 * shape.1)
-                .into_par_iter()
-                .map_init(|| self.workspace(), |ws, s| at(ws, s))
-                .map(|density| (density.likelihood, density.prior))
-                .collect();
-            let array = |of: fn(&(f64, f64)) -> f64| {
+            let all = threads::map_with(shape.0 * shape.1, &|| self.workspace(), &at);
+            let array = |of: fn(&LogDensity) -> f64| {
                 Array2::from_shape_vec(shape, all.iter().map(of).collect())
                     .expect("one number was evaluated for each draw")
             };
-            (array(|d| d.0), array(|d| d.1))
+            (array(|d| d.likelihood), array(|d| d.prior))
         };
         let divergences = match draws.stat("divergent") {
             Ok(divergent) => divergent.rows().into_iter().map(|chain| chain.sum() as u64).collect(),
@@ -259,7 +255,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         q: &'q [f64],
         x: ArrayView2<f64>,
     ) -> Result<ArrayView2<'q, f64>, Error> {
-        crate::threads::ready()?;
+        threads::ready()?;
         self.check_x(x)?;
         if q.len() != self.layout().dim() {
             return Err(Error::shape("length of q", q.len(), self.layout().dim()));
@@ -292,7 +288,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// Checks that `draws` are of this posterior.
     pub(super) fn check_draws(&self, draws: &Draws) -> Result<(), Error> {
-        crate::threads::ready()?;
+        threads::ready()?;
         draws.check_any_parameter()?;
         draws.check_layout("parameters of the draws", self.layout())?;
         match (&draws.info().target, self.info()) {
@@ -366,7 +362,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             outputs: vec![0.0; TILE_ROWS * outputs],
             columns: vec![0.0; TILE_ROWS * columns.max(drawn).max(of_times)],
         };
-        parts.par_iter_mut().enumerate().for_each_init(scratch, |scratch, (s, part)| {
+        threads::each_with(&mut parts, &scratch, &|scratch, s, part| {
             let responses = observed.map(|o| {
                 let (chain, draw) = (s / o.n_draws, s % o.n_draws);
                 (&o.y, o.streams[chain].child(draw as u64))

@@ -341,7 +341,7 @@ impl Predictions {
         let times = self.times_in_csv(times);
         let of_categories = matches!(&self.response, Response::Counts(y) if y.ncols() > 1);
         let new = (!of_classes && !of_categories).then(|| {
-            map_cells(self.predictive_draws(), |_, sorted| {
+            map_cells(self.predictive_draws(), &|_, sorted| {
                 QUANTILES.map(|p| self.quantile_of_new(sorted, p))
             })
         });
@@ -358,7 +358,7 @@ impl Predictions {
                 .flat_map(|(name, _)| ["", "_q05", "_q95"].map(|end| format!("{name}{end}"))),
         );
         writeln!(csv, "{}", header.join(","))?;
-        let means = map_cells(self.mean(), |_, sorted| {
+        let means = map_cells(self.mean(), &|_, sorted| {
             let values = ArrayView1::from(sorted);
             let sd = if sorted.len() > 1 { values.std(1.0) } else { f64::NAN };
             let [low, median, high] = QUANTILES.map(|p| quantile(sorted, p));

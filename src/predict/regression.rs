@@ -1,7 +1,6 @@
 //! Real responses and counts: intervals and their coverage, CRPS, skill.
 
 use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, ArrayView4, Axis, Zip, s};
-use rayon::prelude::*;
 
 use super::cells::{any_nan, map_cells};
 use super::conformal::check_level;
@@ -10,6 +9,7 @@ use crate::Error;
 use crate::data::{Dataset, Response, Scaler, mean_by};
 use crate::diagnostics::quantile;
 use crate::message::{Advice, count};
+use crate::threads;
 
 /// Intervals, one for each row and column. From [`Predictions::mean_interval`] and
 /// [`Predictions::predictive_interval`], with equal tails: at level c between the quantiles at (1 - c)/2 and (1 + c)/2 of
@@ -171,7 +171,7 @@ impl Predictions {
         let of_cell = |_, sorted: &[f64]| -> Vec<f64> {
             probabilities.iter().map(|p| self.quantile_of_new(sorted, *p)).collect()
         };
-        let quantiles = map_cells(self.predictive_draws(), of_cell).concat();
+        let quantiles = map_cells(self.predictive_draws(), &of_cell).concat();
         let (_, _, rows, columns) = self.drawn.dim();
         let quantiles = Array3::from_shape_vec((rows, columns, probabilities.len()), quantiles);
         Ok(quantiles.expect("there is a quantile for each cell and probability"))
@@ -290,7 +290,7 @@ impl Predictions {
         let observed = y.as_standard_layout();
         let observed = observed.as_slice().expect("it was put in standard order");
         let of_cell = |cell: usize, sorted: &[f64]| crps_sorted(sorted, observed[cell]);
-        let crps = map_cells(self.predictive_draws(), of_cell);
+        let crps = map_cells(self.predictive_draws(), &of_cell);
         Ok(Array2::from_shape_vec(y.dim(), crps).expect("one score for each row and column"))
     }
 
@@ -439,7 +439,7 @@ impl Predictions {
         levels.iter().try_for_each(|level| check_level(*level))?;
         self.draws_of_mean()?;
         let tails: Vec<f64> = levels.iter().map(|level| 0.5 - 0.5 * level).collect();
-        let bounds = map_cells(values, |_, x| -> Vec<[f64; 2]> {
+        let bounds = map_cells(values, &|_, x| -> Vec<[f64; 2]> {
             tails.iter().map(|tail| [quantile(x, *tail), quantile(x, 1.0 - tail)]).collect()
         });
         let shape = (values.len_of(Axis(2)), values.len_of(Axis(3)));
@@ -469,9 +469,10 @@ pub(crate) fn moments(
     let of_draw = |values: &Array4<f64>| (values.len_of(Axis(2)) * columns).max(1);
     let (numbers, width) = (of_draw(means), of_draw(variances));
     let flat = "predictions are stored in standard order";
-    let variances = variances.as_slice().expect(flat).par_chunks(width);
-    let all = moments.as_slice_mut().expect(flat).par_chunks_mut(numbers);
-    all.zip(variances).for_each(|(of_draw, variances)| {
+    let variances = variances.as_slice().expect(flat).chunks(width);
+    let all = moments.as_slice_mut().expect(flat).chunks_mut(numbers);
+    let mut all: Vec<_> = all.zip(variances).collect();
+    threads::each(&mut all, &|_, (of_draw, variances)| {
         for (k, value) in of_draw.iter_mut().enumerate() {
             //~ noise-of-row
             *value = scaler.moments(k % columns, *value, variances[k % width])[moment];

@@ -169,7 +169,7 @@ fn flat(densities: ArrayView3<f64>, n: usize, rows: usize) -> ArrayView2<f64> {
 /// The scores of the posterior predictive draws of numbers, which are sorted only once.
 fn predictive_scores(predictions: &Predictions, y: &Array2<f64>) -> Result<[Score; 3], Error> {
     let (columns, level) = (y.ncols(), 0.95);
-    let cells = map_cells(predictions.predictive_draws(), |cell, sorted| {
+    let cells = map_cells(predictions.predictive_draws(), &|cell, sorted| {
         let crps = crps_sorted(sorted, y[(cell / columns, cell % columns)]);
         let end = |p: f64| predictions.quantile_of_new(sorted, p);
         [crps, end(0.5 - 0.5 * level), end(0.5 + 0.5 * level)]

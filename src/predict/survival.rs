@@ -1,13 +1,12 @@
 //! Survival functions, medians and restricted means of times, and their scores.
 
 use ndarray::{Array1, Array3, Array4, ArrayView1, ArrayView3, Axis};
-use rayon::prelude::*;
 
 use super::predictions::Predictions;
 use super::regression::Interval;
-use crate::Error;
 use crate::diagnostics::quantile;
 use crate::likelihood::{TimeDistribution, TimeFamily};
+use crate::{Error, order, threads};
 
 /// The times at which the Brier score is evaluated, evenly spaced.
 const GRID: usize = 100;
@@ -73,11 +72,11 @@ impl Predictions {
     pub(super) fn times_in_csv(&self, times: &[f64]) -> Vec<(String, Vec<[f64; 3]>)> {
         let Ok(survival) = self.survival() else { return Vec::new() };
         let cells = |values: Array3<f64>| {
-            survival.rows(values.view(), |sorted, mean| {
+            survival.rows(values.view(), &|sorted, mean| {
                 [mean, quantile(sorted, 0.05), quantile(sorted, 0.95)]
             })
         };
-        let median = survival.rows(survival.medians().view(), |sorted, _| {
+        let median = survival.rows(survival.medians().view(), &|sorted, _| {
             [0.5, 0.05, 0.95].map(|p| quantile(sorted, p))
         });
         let at = times.iter().map(|t| (format!("survival_{t}"), cells(survival.at(*t))));
@@ -102,13 +101,18 @@ impl Survival<'_> {
 
     /// A number of the distribution by each draw for each row: `[chain, draw, row]`.
     pub fn each(&self, of: impl Fn(TimeDistribution) -> f64 + Sync) -> Array3<f64> {
+        self.each_of(&of)
+    }
+
+    fn each_of(&self, of: &(dyn Fn(TimeDistribution) -> f64 + Sync)) -> Array3<f64> {
         let (chains, draws, rows, _) = self.times.parameters.dim();
         let flat = self.times.parameters.as_slice().expect("stored in standard order");
         let family = self.times.family;
-        let values: Vec<f64> = flat
-            .par_chunks_exact(2)
-            .map(|pair| of(TimeDistribution { family, location: pair[0], scale: pair[1] }))
-            .collect();
+        let mut values = vec![0.0; chains * draws * rows];
+        threads::each(&mut values, &|i, value| {
+            let (location, scale) = (flat[2 * i], flat[2 * i + 1]);
+            *value = of(TimeDistribution { family, location, scale });
+        });
         Array3::from_shape_vec((chains, draws, rows), values).expect("one number for each")
     }
 
@@ -155,7 +159,7 @@ impl Survival<'_> {
         if values.is_empty() {
             return Err(Error::shape("values by draw", 0, "at least 1"));
         }
-        let ends = self.rows(values, |sorted, _| {
+        let ends = self.rows(values, &|sorted, _| {
             [0.5 - 0.5 * level, 0.5 + 0.5 * level].map(|p| quantile(sorted, p))
         });
         let end = |k: usize| ends.iter().map(|ends| ends[k]).collect::<Array1<f64>>();
@@ -167,17 +171,15 @@ impl Survival<'_> {
     fn rows<T: Send>(
         &self,
         values: ArrayView3<f64>,
-        of: impl Fn(&[f64], f64) -> T + Sync,
+        of: &(dyn Fn(&[f64], f64) -> T + Sync),
     ) -> Vec<T> {
-        let rows: Vec<_> = values.axis_iter(Axis(2)).collect();
-        rows.into_par_iter()
-            .map(|row| {
-                let mut sorted: Vec<f64> = row.iter().copied().collect();
-                let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
-                sorted.sort_by(f64::total_cmp);
-                of(&sorted, mean)
-            })
-            .collect()
+        threads::map(values.len_of(Axis(2)), &|row| {
+            let row = values.index_axis(Axis(2), row);
+            let mut sorted: Vec<f64> = row.iter().copied().collect();
+            let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+            sorted.sort_unstable_by(f64::total_cmp);
+            of(&sorted, mean)
+        })
     }
 
     /// The distributions of a row by all draws.
@@ -193,8 +195,7 @@ impl Survival<'_> {
 
     /// The predictive survival function of each row at `time`: the mean over all draws.
     pub fn predictive(&self, time: f64) -> Array1<f64> {
-        let rows = (0..self.n_rows()).into_par_iter();
-        Array1::from(rows.map(|row| self.predictive_of(row, time)).collect::<Vec<f64>>())
+        threads::map(self.n_rows(), &|row| self.predictive_of(row, time)).into()
     }
 
     fn predictive_of(&self, row: usize, time: f64) -> f64 {
@@ -206,8 +207,7 @@ impl Survival<'_> {
 
     /// The predictive medians: of each row the time at which the predictive survival function is 1/2.
     pub fn predictive_medians(&self) -> Array1<f64> {
-        let rows = (0..self.n_rows()).into_par_iter();
-        Array1::from(rows.map(|row| self.predictive_median(row)).collect::<Vec<f64>>())
+        threads::map(self.n_rows(), &|row| self.predictive_median(row)).into()
     }
 
     /// The median lies between those by the single draws. It is found by the Illinois method on the scale of the
@@ -335,7 +335,7 @@ fn concordance_by(
         }
         (weight(i) * pairs, weight(i) * right)
     };
-    let each: Vec<(f64, f64)> = (0..n).into_par_iter().map(of_row).collect();
+    let each = threads::map(n, &of_row);
     let (pairs, right) = each.iter().fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
     Ok(right / pairs)
 }
@@ -422,7 +422,7 @@ impl KaplanMeier {
     /// Of the time to censoring. Where both happen at one time, events come first.
     fn of_censoring(time: ArrayView1<f64>, event: &[bool], weight: impl Fn(usize) -> f64) -> Self {
         let mut order: Vec<usize> = (0..time.len()).filter(|i| weight(*i) > 0.0).collect();
-        order.sort_by(|i, j| time[*i].total_cmp(&time[*j]));
+        order::sort(&mut order, &|i, j| time[i].total_cmp(&time[j]));
         // The weight of each row and of all after it: exactly 0 after the last one.
         let mut later = vec![0.0; order.len() + 1];
         for (at, row) in order.iter().enumerate().rev() {

@@ -83,7 +83,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let axes = response.axes(&row);
         axes.iter().try_for_each(|axis| group.coordinate(axis))?;
         let about = || response.attributes.clone();
-        group.draws(&response.place, response.kind, &axes, about(), |chain, draw, bytes| {
+        group.draws(&response.place, response.kind, &axes, about(), &|chain, draw, bytes| {
             let drawn = predictions.drawn.index_axis(ndarray::Axis(0), chain);
             response.add(drawn.index_axis(ndarray::Axis(0), draw), bytes);
         })?;
@@ -92,7 +92,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let mut group = folder.group_of_draws("log_likelihood", size, json!({}))?;
         group.coordinate(&row)?;
         let name = long_name(&response.place, &response.name);
-        group.draws(&response.place, Kind::Float, &[&row], name, |chain, draw, bytes| {
+        group.draws(&response.place, Kind::Float, &[&row], name, &|chain, draw, bytes| {
             let density = densities.index_axis(ndarray::Axis(0), chain);
             let density: ArrayView1<f64> = density.index_axis_move(ndarray::Axis(0), draw);
             bytes.extend(density.iter().flat_map(|x| x.to_le_bytes()));

@@ -305,8 +305,8 @@ pub fn kolmogorov_smirnov(a: &mut [f64], b: &mut [f64]) -> (f64, f64) {
     if a.is_empty() || b.is_empty() || a.iter().chain(&*b).any(|x| x.is_nan()) {
         return (1.0, 0.0);
     }
-    a.sort_by(f64::total_cmp);
-    b.sort_by(f64::total_cmp);
+    a.sort_unstable_by(f64::total_cmp);
+    b.sort_unstable_by(f64::total_cmp);
     let (n, m) = (a.len() as f64, b.len() as f64);
     let (mut i, mut j, mut d) = (0, 0, 0.0f64);
     while i < a.len() && j < b.len() {

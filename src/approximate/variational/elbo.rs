@@ -2,8 +2,6 @@
 
 use std::f64::consts::TAU;
 
-use rayon::prelude::*;
-
 use super::expectation::{DensitySamples, Expectation, WeightSamples};
 use super::local::LocalNoise;
 use super::{At, Normals, VariationalFit};
@@ -17,7 +15,7 @@ use crate::portable::ln;
 use crate::posterior::Posterior;
 use crate::rng::ChainRng;
 use crate::targets::{GradTarget, LogDensity, MinibatchTarget, Target};
-use crate::{Error, memory};
+use crate::{Error, memory, threads};
 
 /// The parts of a seed's streams that give the noise of gradients, and the noise of values.
 const NOISE: u64 = u64::from_le_bytes(*b"elbonois");
@@ -143,7 +141,7 @@ impl<E: Expectation> Elbo<E> {
     /// # Errors
     /// If `samples` is less than 2, or v of the wrong length.
     pub fn estimate(&self, v: &[f64], samples: usize) -> Result<(f64, f64), Error> {
-        crate::threads::ready()?;
+        threads::ready()?;
         if samples < 2 {
             return Err(Error::argument("samples of the ELBO", samples, "at least 2"));
         }
@@ -159,9 +157,7 @@ impl<E: Expectation> Elbo<E> {
             ws.rng = ChainRng::new(self.seed, k as u64).child(VALUES);
             self.value(v, ws).total()
         };
-        let mut values = Vec::new();
-        let samples_of = (0..samples).into_par_iter();
-        samples_of.map_init(|| self.workspace(), each).collect_into_vec(&mut values);
+        let values = threads::map_with(samples, &|| self.workspace(), &each);
         let n = samples as f64;
         let mean = values.iter().sum::<f64>() / n;
         let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);

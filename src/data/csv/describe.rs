@@ -136,7 +136,7 @@ impl CsvReader {
         let mut sums = vec![(DefaultHasher::new(), crc32fast::Hasher::new()); columns.len()];
         let mut are_dates = vec![true; columns.len()];
         let (mut rows, mut complete) = (0, 0);
-        table.each_row(|line, cells| {
+        table.each_row(&mut |line, cells| {
             rows += 1;
             let line = table.place(line);
             let is_missing =

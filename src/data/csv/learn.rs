@@ -78,7 +78,7 @@ impl Schema {
             Some(ColumnType::Bools) => true,
             _ => is_no_label(cell, table.decimal),
         };
-        let count = table.count(reader, &roles, &fills, |line, cells, is_missing| {
+        let count = table.count(reader, &roles, &fills, &mut |line, cells, is_missing| {
             for (search, (cell, is_missing)) in
                 searches.iter_mut().zip(cells.iter().zip(is_missing))
             {
@@ -228,7 +228,7 @@ impl Schema {
     ) -> Result<Vec<Option<Dates>>, Error> {
         let mut times = vec![Vec::new(); ways.len()];
         if ways.iter().any(Option::is_some) {
-            table.each_row(|_, cells| {
+            table.each_row(&mut |_, cells| {
                 for ((times, way), cell) in times.iter_mut().zip(ways).zip(cells) {
                     let time = way
                         .filter(|_| !table.is_missing(reader, cell))

@@ -188,7 +188,7 @@ impl Schema {
         let (mut offset, mut groups) = (None, Groups::of(&self.columns));
         let mut weights: Option<Vec<f64>> = None;
         let mut upper = Vec::with_capacity(if task == Task::Survival { rows } else { 0 });
-        table.each_row(|line, cells| {
+        table.each_row(&mut |line, cells| {
             let is_missing = |j: usize| table.is_missing(&self.reader, &cells[j]);
             let is_filled =
                 |column: &Column| column.role == Role::Feature || column.missing.is_some();

@@ -318,7 +318,7 @@ impl Schema {
         let mut fills = vec![false; table.names.len()];
         order.iter().zip(&self.columns).for_each(|(&j, c)| fills[j] = c.missing.is_some());
         table.check_types(&roles)?;
-        let count = table.count(&self.reader, &roles, &fills, |_, _, _| ())?;
+        let count = table.count(&self.reader, &roles, &fills, &mut |_, _, _| ())?;
         Ok(Places { order, unused, count })
     }
 

@@ -108,7 +108,7 @@ impl<'t> Table<'t> {
     ) -> Result<Option<(usize, usize)>, Error> {
         let column = self.names.iter().position(|name| name == column).unwrap_or(0);
         let mut first = None;
-        self.each_row(|line, cells| {
+        self.each_row(&mut |line, cells| {
             if first.is_none() && is(&cells[column]) {
                 first = Some((line, column));
             }
@@ -249,11 +249,11 @@ impl<'t> Table<'t> {
     /// Hands every row to `take`, with its line; of a table with types, with its number, counted from 1.
     pub(super) fn each_row(
         &self,
-        mut take: impl FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
+        take: &mut dyn FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let what = if self.header == Header::None { "the first row" } else { "the header" };
         let mut places = self.typed.map(|typed| typed.places.iter());
-        self.body.each(&self.file, (what, self.names.len()), |line, cells| {
+        self.body.each(&self.file, (what, self.names.len()), &mut |line, cells| {
             let number = places.as_mut().and_then(Iterator::next);
             take(number.unwrap_or(line), cells) //~ typed-row
         })
@@ -267,12 +267,12 @@ impl<'t> Table<'t> {
         reader: &CsvReader,
         roles: &[Role],
         fills: &[bool],
-        mut take: impl FnMut(usize, &[Cow<'t, str>], &[bool]),
+        take: &mut dyn FnMut(usize, &[Cow<'t, str>], &[bool]),
     ) -> Result<Count, Error> {
         let mut count = Count { complete: 0, dropped: 0, missing: vec![0; roles.len()] };
         let (mut first, mut is_refused, mut missing, mut rows_missing) = (None, false, 0, 0);
         let mut is_missing = vec![false; roles.len()];
-        self.each_row(|line, cells| {
+        self.each_row(&mut |line, cells| {
             let (before, mut drops) = (missing, false);
             for (j, cell) in cells.iter().enumerate() {
                 is_missing[j] = roles[j] != Role::Ignored && self.is_missing(reader, cell);

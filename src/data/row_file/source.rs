@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use ndarray::{Array1, Array2};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Stored;
@@ -16,6 +15,7 @@ use crate::data::Dataset;
 use crate::data::dataset::{Kind, Response, check_names};
 use crate::error::Row;
 use crate::memory;
+use crate::threads;
 
 /// The first and the last bytes of the file.
 pub(super) const MAGIC: [u8; 8] = *b"BNNROWS1";
@@ -197,13 +197,12 @@ impl Source {
         // The bits of numbers above 0 are in the order of the numbers.
         let largest = AtomicU64::new(0);
         let scratch = || (Vec::new(), vec![0.0; self.feature_names.len()]);
-        let all = self.blocks.par_iter().enumerate();
-        all.try_for_each_init(scratch, |(bytes, x), (block, checksum)| {
+        let checked = threads::map_with(self.blocks.len(), &scratch, &|(bytes, x), block| {
             let first = block * rows;
             bytes.resize(rows.min(self.rows - first) * self.row_bytes, 0);
             self.read_rows(first, bytes)?;
             //~ row-checksum
-            if crc32fast::hash(bytes) != *checksum {
+            if crc32fast::hash(bytes) != self.blocks[block] {
                 return Err(damaged(&format!("its rows from {} on", first + 1)));
             }
             if matches!(self.stored, Stored::U8(_)) {
@@ -224,7 +223,8 @@ impl Source {
                 largest.fetch_max(of_row.to_bits(), Ordering::Relaxed);
             }
             Ok(())
-        })?;
+        });
+        checked.into_iter().collect::<Result<(), Error>>()?;
         self.largest = match &self.stored {
             Stored::U8(scales) => {
                 let ends =

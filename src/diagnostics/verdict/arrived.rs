@@ -42,7 +42,7 @@ pub(super) fn not_arrived(log_likelihood: ArrayView2<f64>) -> Option<Cause> {
     let gap = highest.mean - lowest.mean;
     // The sd of most chains: one that drifts has a large one, and one that hardly moves a small one.
     let mut sds: Vec<f64> = levels.iter().map(|level| level.sd).collect();
-    sds.sort_by(f64::total_cmp);
+    sds.sort_unstable_by(f64::total_cmp);
     let sd = sds[sds.len() / 2];
     let is_apart =
         //~ levels-apart

@@ -97,14 +97,14 @@ impl Clues {
 /// the scale moves slowly, the quantity itself has many.
 pub(super) fn are_separate(rhat: f64, draws: ArrayView2<f64>) -> bool {
     let mut sorted: Vec<f64> = draws.iter().copied().collect();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     let median = quantile(&sorted, 0.5);
     let distances = draws.mapv(|x| (x - median).abs());
     let ess_of = |x: ArrayView2<f64>| Some(ess_bulk(x)).filter(|ess| !ess.is_nan()).unwrap_or(0.0);
     let by_chain = draws.axis_chunks_iter(Axis(0), 1).zip(distances.axis_chunks_iter(Axis(0), 1));
     //~ modes-ess-within
     let mut ess: Vec<f64> = by_chain.map(|(x, distance)| ess_of(x).min(ess_of(distance))).collect();
-    ess.sort_by(f64::total_cmp);
+    ess.sort_unstable_by(f64::total_cmp);
     let of_most = ess.get(ess.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN);
     //~ modes-between-and-within
     of_most >= ESS_WITHIN && (rhat * rhat - 1.0) * of_most >= BETWEEN_LIMIT

@@ -1,7 +1,6 @@
 //! The judge: collects the quantities to be judged, and finds the [`Outcome`].
 
 use ndarray::{ArrayView2, ArrayView3, Axis, concatenate, s};
-use rayon::prelude::*;
 
 use super::arrived::not_arrived;
 use super::cause::{Clues, are_separate};
@@ -13,6 +12,7 @@ use crate::Error;
 use crate::diagnostics::rhat;
 use crate::diagnostics::summary::{SummaryRow, summarise};
 use crate::draws::Approximation;
+use crate::threads;
 
 /// Collects the quantities to be judged, and the limits to judge them by; [`Judge::judge`] passes
 /// the [`Verdict`], whose documentation has the rules and an example.
@@ -151,7 +151,7 @@ impl<'a> Judge<'a> {
     /// # Errors
     /// If the groups differ in their number of chains.
     pub fn judge(&self) -> Result<Verdict, Error> {
-        crate::threads::ready()?;
+        threads::ready()?;
         let chains = self.groups.first().map_or(0, |g| g.1.len_of(Axis(0)));
         for (name, draws) in &self.groups {
             if draws.len_of(Axis(0)) != chains {
@@ -163,7 +163,7 @@ impl<'a> Judge<'a> {
             }
         }
         let rows: Vec<Vec<SummaryRow>> =
-            self.groups.iter().map(|(_, draws)| summarise(*draws, |_| String::new())).collect();
+            self.groups.iter().map(|(_, draws)| summarise(*draws, &|_| String::new())).collect();
         let named = self.groups.iter().zip(&rows).enumerate();
         let group = |(i, ((name, draws), rows)): (usize, (&(String, _), &Vec<_>))| {
             worst_of(name, self.parameter_group == Some(i), *draws, rows)
@@ -335,7 +335,7 @@ impl<'a> Judge<'a> {
     /// For each chain, the largest R-hat between its two halves.
     fn drift(&self, chains: usize) -> Vec<f64> {
         (0..chains)
-            .map(|c| self.largest(|draws| rhat::between_halves(draws.slice(s![c..=c, ..]))))
+            .map(|c| self.largest(&|draws| rhat::between_halves(draws.slice(s![c..=c, ..]))))
             .collect()
     }
 
@@ -346,15 +346,14 @@ impl<'a> Judge<'a> {
             concatenate(Axis(0), &others).map_or(f64::NAN, |others| rhat::rhat(others.view()))
         };
         let chains = if chains < 3 { 0 } else { chains };
-        (0..chains).map(|c| self.largest(|draws| without(draws, c))).collect()
+        (0..chains).map(|c| self.largest(&|draws| without(draws, c))).collect()
     }
 
     /// The largest of `of` over the quantities for which it is defined; NaN if there are none.
-    fn largest(&self, of: impl Fn(ArrayView2<f64>) -> f64 + Sync) -> f64 {
+    fn largest(&self, of: &(dyn Fn(ArrayView2<f64>) -> f64 + Sync)) -> f64 {
         let of_group = |draws: &ArrayView3<f64>| {
-            let quantities = 0..draws.len_of(Axis(2));
-            let each = quantities.into_par_iter().map(|q| of(draws.index_axis(Axis(2), q)));
-            each.reduce(|| f64::NAN, f64::max)
+            let each = threads::map(draws.len_of(Axis(2)), &|q| of(draws.index_axis(Axis(2), q)));
+            each.into_iter().fold(f64::NAN, f64::max)
         };
         self.groups.iter().map(|(_, draws)| of_group(draws)).fold(f64::NAN, f64::max)
     }

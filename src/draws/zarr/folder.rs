@@ -100,7 +100,7 @@ impl Folder {
                 metadata: InOrder(&self.nodes),
             },
         };
-        self.write("zarr.json", |file| Ok(serde_json::to_writer_pretty(file, &root)?))?;
+        self.write("zarr.json", |file| file.write_all(&serde_json::to_vec_pretty(&root)?))?;
         fs::rename(&self.temporary, &self.path).map_err(|e| Error::io(&self.path, e))?;
         self.is_finished = true;
         drop(self.lock.take());
@@ -109,7 +109,7 @@ impl Folder {
 
     fn node(&mut self, name: &str, metadata: Json) -> Result<(), Error> {
         let file = format!("{name}/zarr.json");
-        self.write(&file, |file| Ok(serde_json::to_writer_pretty(file, &metadata)?))?;
+        self.write(&file, |file| file.write_all(&serde_json::to_vec_pretty(&metadata)?))?;
         self.nodes.push((name.into(), metadata));
         Ok(())
     }
@@ -237,7 +237,7 @@ impl Group<'_> {
         kind: Kind,
         axes: &[&Axis],
         attributes: Json,
-        mut one: impl FnMut(usize, usize, &mut Vec<u8>),
+        one: &dyn Fn(usize, usize, &mut Vec<u8>),
     ) -> Result<(), Error> {
         let place = format!("{}/{name}", self.name);
         let size = (self.written.len(), self.draws);

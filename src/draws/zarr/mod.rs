@@ -280,7 +280,7 @@ impl ChainArrays<'_> {
             axes.iter().try_for_each(|axis| group.coordinate(axis))?;
             let axes: Vec<_> = axes.iter().collect();
             let about = long_name(&folder, &block.name);
-            group.draws(&folder, Kind::Float, &axes, about, |chain, draw, bytes| {
+            group.draws(&folder, Kind::Float, &axes, about, &|chain, draw, bytes| {
                 let q = &self.values[chain][draw * dim..][block.range.clone()];
                 bytes.extend(q.iter().flat_map(|x| x.to_le_bytes()));
             })?;
@@ -309,19 +309,19 @@ impl ChainArrays<'_> {
         let at = |chain: usize, draw: usize, i: usize| self.stats[chain][draw * width + i];
         for (i, place) in places_of_stats(self.stat_names, FORMAT).iter().enumerate() {
             let about = long_name(place, &self.stat_names[i]);
-            group.draws(place, Kind::Float, &[], about, |chain, draw, bytes| {
+            group.draws(place, Kind::Float, &[], about, &|chain, draw, bytes| {
                 bytes.extend(at(chain, draw, i).to_le_bytes());
             })?;
         }
         let find = |name: &str| self.stat_names.iter().position(|stat| stat == name);
         if let (Some(likelihood), Some(prior)) = (find("log_likelihood"), find("log_prior")) {
-            group.draws("lp", Kind::Float, &[], json!({}), |chain, draw, bytes| {
+            group.draws("lp", Kind::Float, &[], json!({}), &|chain, draw, bytes| {
                 let sum = at(chain, draw, likelihood) + at(chain, draw, prior);
                 bytes.extend(sum.to_le_bytes());
             })?;
         }
         if let Some(divergent) = find("divergent") {
-            group.draws("diverging", Kind::Bool, &[], json!({}), |chain, draw, bytes| {
+            group.draws("diverging", Kind::Bool, &[], json!({}), &|chain, draw, bytes| {
                 bytes.push(u8::from(at(chain, draw, divergent) > 0.0));
             })?;
         }

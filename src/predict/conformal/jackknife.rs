@@ -3,7 +3,6 @@
 use std::fmt;
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
-use rayon::prelude::*;
 
 use super::super::loo::smoothing::{Scratch, Smoothing};
 use super::super::loo::{Loo, LooRow};
@@ -15,6 +14,7 @@ use crate::Error;
 use crate::data::Response;
 use crate::memory;
 use crate::message::{Advice, count};
+use crate::threads;
 
 /// Scores of classes that differ by less are taken for equal: they are sums in different orders.
 const ROUNDING: f64 = 1e-12;
@@ -146,7 +146,7 @@ impl JackknifePlus {
             };
             (row, weights, score)
         };
-        let of_rows = smoothing.map_rows(log_lik, 0, row)?;
+        let of_rows = smoothing.map_rows(log_lik, 0, &row)?;
         let mut weights = Array2::zeros((rows, all));
         let (mut loo_rows, mut scores) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
         for ((row, w, score), mut to) in of_rows.into_iter().zip(weights.rows_mut()) {
@@ -238,7 +238,7 @@ impl JackknifePlus {
         let size = [(self.weights.nrows(), "training rows"), (means.ncols(), "new rows")];
         memory::check::<f64>("predictions of jackknife+", &size, "take fewer rows at a time")?;
         let blocks: Vec<_> = means.axis_chunks_iter(Axis(1), BLOCK).collect();
-        Ok(blocks.into_par_iter().map(|block| self.weights.dot(&block)).collect())
+        Ok(threads::map(blocks.len(), &|k| self.weights.dot(&blocks[k])))
     }
 }
 

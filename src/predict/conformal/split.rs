@@ -284,7 +284,7 @@ impl ConformalScore {
                 let rows = 0..predictions.mean().len_of(ndarray::Axis(2));
                 rows.map(|row| Band { lower: mean(row), upper: mean(row), unit: 1.0 }).collect()
             }
-            _ => map_cells(predictions.predictive_draws(), of_cell),
+            _ => map_cells(predictions.predictive_draws(), &of_cell),
         })
     }
 }

@@ -9,7 +9,6 @@ pub use comparison::{ComparedModel, LooComparison};
 use std::fmt;
 
 use ndarray::ArrayView3;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use self::smoothing::{Scratch, Smoothing};
@@ -24,6 +23,7 @@ use crate::message::{Advice, count};
 use crate::model::Model;
 use crate::posterior::Posterior;
 use crate::targets::Target;
+use crate::threads;
 
 /// Numbers of draws times rows that are held at a time: 32 MiB.
 const AT_A_TIME: usize = 1 << 22;
@@ -245,24 +245,21 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let width = block.min(rows - first);
             let (x, y) = self.rows_in_tiles(first..first + width);
             let room = &mut room[..all * width];
-            let parts = room.par_chunks_exact_mut(width).enumerate();
-            parts.for_each_init(
-                || self.workspace(),
-                |ws, (s, mut part)| {
-                    let q = q.row(s).to_slice().unwrap_or(&[]);
-                    self.for_each_output(q, x.iter().zip(y.iter()), ws, |phi, out, y| {
-                        let rows = part.split_off_mut(..out.rows()).expect("room for all rows");
-                        self.likelihood().log_lik_rows(phi, out, y, rows);
-                    });
-                },
-            );
+            let mut parts: Vec<_> = room.chunks_exact_mut(width).collect();
+            threads::each_with(&mut parts, &|| self.workspace(), &|ws, s, part| {
+                let q = q.row(s).to_slice().unwrap_or(&[]);
+                self.for_each_output(q, x.iter().zip(y.iter()), ws, |phi, out, y| {
+                    let rows = part.split_off_mut(..out.rows()).expect("room for all rows");
+                    self.likelihood().log_lik_rows(phi, out, y, rows);
+                });
+            });
             let log_lik = ArrayView3::from_shape((shape.0, shape.1, width), room)
                 .expect("one number was written for each draw and row");
             let row = |scratch: &mut Scratch, row, log_lik: &[f64]| {
                 let w = weights.get(first + row).copied().unwrap_or(1.0);
                 scratch.row(&smoothing, w, log_lik)
             };
-            of_rows.extend(smoothing.map_rows(log_lik, first, row)?);
+            of_rows.extend(smoothing.map_rows(log_lik, first, &row)?);
         }
         let of_surrogate = draws.info().approximation.is_some();
         let loo = Loo::of(of_rows, weights, all);
@@ -307,7 +304,7 @@ impl Loo {
         let smoothing = Smoothing::new((chains, draws), relative_efficiency)?;
         memory::check::<LooRow>("leave-one-out", &[(rows, "rows")], "take fewer rows")?;
         let row = |scratch: &mut Scratch, _, log_lik: &[f64]| scratch.row(&smoothing, 1.0, log_lik);
-        let rows = smoothing.map_rows(log_likelihood, 0, row)?;
+        let rows = smoothing.map_rows(log_likelihood, 0, &row)?;
         Ok(Self::of(rows, Vec::new(), chains * draws))
     }
 

@@ -97,7 +97,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let walk = self.walk(draws.flat(), &x, Some(&Observed { y, streams, n_draws: n }));
             let log_lik = ArrayView3::from_shape((chains, n, width), &walk.log_density[..])
                 .expect("one number was written for each draw and row");
-            let pits = smoothing.map_rows(log_lik, first, |scratch, row, log_lik| {
+            let pits = smoothing.map_rows(log_lik, first, &|scratch, row, log_lik| {
                 let w = weights.get(first + row).copied().unwrap_or(1.0);
                 scratch.row(&smoothing, w, log_lik);
                 let cell = |column: usize| {

@@ -1,12 +1,12 @@
 //! Rows in parallel: the checks of their log likelihoods, and the estimate of each.
 
 use ndarray::{ArrayView2, ArrayView3, Axis, s};
-use rayon::prelude::*;
 
 use super::LooRow;
 use crate::Error;
 use crate::diagnostics::{EssMean, Psis};
 use crate::error::positive;
+use crate::threads;
 
 /// The fewest draws, whose tail is then five draws.
 const FEWEST_DRAWS: usize = 25;
@@ -41,7 +41,7 @@ impl Smoothing {
         (chains, draws): (usize, usize),
         relative_efficiency: Option<f64>,
     ) -> Result<Self, Error> {
-        crate::threads::ready()?;
+        threads::ready()?;
         let all = chains * draws;
         if all < FEWEST_DRAWS {
             let allowed = format!("at least {FEWEST_DRAWS}");
@@ -66,12 +66,14 @@ impl Smoothing {
         &self,
         log_lik: ArrayView3<f64>,
         first: usize,
-        f: impl Fn(&mut Scratch, usize, &[f64]) -> R + Sync,
+        f: &(dyn Fn(&mut Scratch, usize, &[f64]) -> R + Sync),
     ) -> Result<Vec<R>, Error> {
         let (n, rows) = (self.chains * self.draws, log_lik.len_of(Axis(2)));
-        let groups = (0..rows).into_par_iter().step_by(TOGETHER).map_init(
-            || (Scratch::default(), vec![0.0; TOGETHER * n]),
-            |(scratch, gathered), start| {
+        let groups = threads::map_with(
+            rows.div_ceil(TOGETHER),
+            &|| (Scratch::default(), vec![0.0; TOGETHER * n]),
+            &|(scratch, gathered), group| {
+                let start = group * TOGETHER;
                 let group = log_lik.slice(s![.., .., start..rows.min(start + TOGETHER)]);
                 for (s, of_draw) in group.lanes(Axis(2)).into_iter().enumerate() {
                     of_draw.iter().enumerate().for_each(|(k, l)| gathered[k * n + s] = *l);
@@ -84,7 +86,7 @@ impl Smoothing {
                 gathered.chunks_exact(n).take(width).enumerate().map(of_row).collect::<Vec<_>>()
             },
         );
-        groups.collect::<Vec<_>>().into_iter().flatten().collect()
+        groups.into_iter().flatten().collect()
     }
 
     /// Checks that the log likelihoods of a row are finite.

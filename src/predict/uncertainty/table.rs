@@ -11,6 +11,7 @@ use super::probabilities::p_ln_p;
 use super::{Measure, MeasureSummary, RunningUncertainty};
 use crate::Error;
 use crate::diagnostics::quantile;
+use crate::order::largest_first;
 use crate::predict::calibration::{Bins, Reliability, check_bins, reliability};
 use crate::predict::classification::{accuracy, brier, top_class};
 use crate::predict::predictions::to_file;
@@ -171,7 +172,7 @@ impl Uncertainty {
     pub fn ranking(&self, measure: Measure) -> Vec<usize> {
         let values = self.measure(measure);
         let mut order: Vec<usize> = (0..values.len()).collect();
-        order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
+        largest_first(&mut order, &|i| values[i]);
         order
     }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +18,7 @@ use crate::ranks::{Ranks, check_alike};
 use crate::rng::ChainRng;
 use crate::sampler::{Algorithm, Kernel, Step, WarmupProgress};
 use crate::targets::{Point, PowerTarget, Tempered};
+use crate::threads;
 
 /// A population of chains that run `inner` on a ladder of temperatures.
 ///
@@ -389,9 +389,9 @@ where
         let around = cut::around();
         let step = |rung: &mut Rung<T, A::Kernel>| cut::within(around.clone(), || rung.step());
         match &mut self.remote {
-            None => self.rungs.par_iter_mut().for_each(step),
+            None => threads::each(&mut self.rungs, &|_, rung| step(rung)),
             Some(remote) => {
-                remote.step(&mut self.rungs, |here| here.into_par_iter().for_each(step));
+                remote.step(&mut self.rungs, |here| threads::each(here, &|_, rung| step(rung)));
             }
         }
         std::mem::swap(current, &mut self.rungs[cold].point);

@@ -5,7 +5,6 @@
 //! Its whole state does when a run begins, for a checkpoint, and before each step where steps take more than half a second: such a
 //! step can be cut.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -147,8 +146,11 @@ impl Remote {
     }
 
     /// One step of each rung; `here` makes those of this rank.
-    pub fn step<T, K>(&mut self, rungs: &mut [Rung<T, K>], here: impl FnOnce(Vec<&mut Rung<T, K>>))
-    where
+    pub fn step<T, K>(
+        &mut self,
+        rungs: &mut [Rung<T, K>],
+        here: impl FnOnce(&mut [&mut Rung<T, K>]),
+    ) where
         T: PowerTarget + Copy + Send,
         K: Kernel<Tempered<T>>,
     {
@@ -163,9 +165,9 @@ impl Remote {
         }
         self.is_taken = true;
         let own = rungs.iter_mut().enumerate().filter(|(k, _)| self.rank(*k) == 0);
-        let own = own.map(|(_, rung)| rung).collect();
+        let mut own: Vec<_> = own.map(|(_, rung)| rung).collect();
         // Replies are waited for in any case: a rank that is about to send one does nothing else.
-        let here = catch_unwind(AssertUnwindSafe(|| here(own)));
+        let here = catch_unwind(AssertUnwindSafe(|| here(&mut own)));
         for (rank, own) in self.others() {
             for (k, moved) in own.zip(self.reply(rank)) {
                 let Moved { point, last, accept_probs, divergences } = moved;
@@ -195,11 +197,14 @@ impl Remote {
         here: impl Fn(usize) -> RungState<S>,
     ) -> Vec<RungState<S>> {
         self.send_to_all(&Order::Report);
-        let mut elsewhere = BTreeMap::new();
+        let mut elsewhere: Vec<Option<RungState<S>>> = (0..self.rungs).map(|_| None).collect();
         for (rank, own) in self.others().filter(|_| self.is_taken) {
-            elsewhere.extend(own.zip(self.reply(rank)));
+            for (k, state) in own.zip(self.reply(rank)) {
+                elsewhere[k] = Some(state);
+            }
         }
-        (0..self.rungs).map(|k| elsewhere.remove(&k).unwrap_or_else(|| here(k))).collect()
+        let all = elsewhere.into_iter().enumerate();
+        all.map(|(k, state)| state.unwrap_or_else(|| here(k))).collect()
     }
 
     /// The rungs here have other states, which the other ranks do not know.
@@ -235,13 +240,19 @@ where
     T: PowerTarget + Copy + Send,
     A: Algorithm<Tempered<T>>,
 {
-    let mut ladders: BTreeMap<u64, Own<T, A::Kernel>> = BTreeMap::new();
+    // Few: a chain has one.
+    let mut ladders: Vec<(u64, Own<T, A::Kernel>)> = Vec::new();
     loop {
         let bytes = ranks.receive(0, ORDERS);
         let read: Result<(u64, Order<_>), _> = cbor::read(&mut &bytes[..]);
         let (ladder, order) = read.unwrap_or_else(|e| ranks.abort(&e));
         let reply = |bytes: &[u8]| ranks.send(0, tag(ladder), bytes);
-        let rungs = ladders.entry(ladder).or_default();
+        let known = ladders.iter().position(|(number, _)| *number == ladder);
+        let place = known.unwrap_or_else(|| {
+            ladders.push((ladder, Vec::new()));
+            ladders.len() - 1
+        });
+        let rungs = &mut ladders[place].1;
         match order {
             Order::End => return Ok(()),
             Order::Take(states) => {
@@ -277,7 +288,7 @@ where
                     let _ = rung.retemper(algorithm, betas[*k]);
                 }
             }
-            Order::Forget => _ = ladders.remove(&ladder),
+            Order::Forget => _ = ladders.swap_remove(place),
             Order::Freeze => rungs.iter_mut().for_each(|(_, rung)| rung.freeze()),
             Order::Report => {
                 reply(&written(&rungs.iter().map(|(_, rung)| rung.state()).collect::<Vec<_>>()));

@@ -27,8 +27,6 @@ pub use simulated::Simulated;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rayon::prelude::*;
-
 use crate::Error;
 use crate::rng::ChainRng;
 use crate::threads;
@@ -203,25 +201,22 @@ impl Sbc {
         store.put(0, &first)?;
 
         let has_failed = AtomicBool::new(false);
-        let done: Vec<_> = (0..simulations)
-            .into_par_iter()
-            .map(|i| {
-                let known = if i == 0 { Some(first.clone()) } else { store.get(i) };
-                if known.is_some() {
-                    return Ok(known);
-                }
-                if has_failed.load(Ordering::Relaxed) {
-                    return Ok(None);
-                }
-                let ranked = one(i).and_then(|ranked| {
-                    first.check_names(&ranked, i)?;
-                    store.put(i, &ranked)?;
-                    Ok(Some(ranked))
-                });
-                has_failed.fetch_or(ranked.is_err(), Ordering::Relaxed);
-                ranked
-            })
-            .collect();
+        let done = threads::map(simulations, &|i| {
+            let known = if i == 0 { Some(first.clone()) } else { store.get(i) };
+            if known.is_some() {
+                return Ok(known);
+            }
+            if has_failed.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let ranked = one(i).and_then(|ranked| {
+                first.check_names(&ranked, i)?;
+                store.put(i, &ranked)?;
+                Ok(Some(ranked))
+            });
+            has_failed.fetch_or(ranked.is_err(), Ordering::Relaxed);
+            ranked
+        });
         let done: Vec<_> = done.into_iter().collect::<Result<_, _>>()?;
         let reference = Reference::new(simulations, self.draws, alpha, self.seed);
         Ok(SbcReport::new(first.names, done.into_iter().flatten(), reference))

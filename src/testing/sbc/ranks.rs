@@ -43,7 +43,7 @@ impl Reference {
                 reference.statistic(&counts)
             })
             .collect();
-        reference.sorted.sort_by(f64::total_cmp);
+        reference.sorted.sort_unstable_by(f64::total_cmp);
         reference
     }
 

@@ -32,7 +32,7 @@ impl SbcReport {
             ess.iter_mut().zip(&ranked.ess).for_each(|(all, ess)| all.push(*ess));
         }
         let low = |mut all: Vec<f64>| {
-            all.sort_by(f64::total_cmp);
+            all.sort_unstable_by(f64::total_cmp);
             all[all.len() / 10]
         };
         let ess = ess.into_iter().map(low).collect();

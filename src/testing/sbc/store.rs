@@ -60,7 +60,7 @@ impl Store {
             }
             None => {}
             Some(line) => {
-                let found: Header = serde_json::from_str(line).map_err(|e| {
+                let found: Header = serde_json::from_slice(line.as_bytes()).map_err(|e| {
                     Error::checkpoint(path, format!("its first line is not of SBC: {e}"))
                 })?;
                 if found != header {
@@ -79,7 +79,7 @@ impl Store {
             }
         }
         for (i, line) in lines.enumerate() {
-            let line: Line = serde_json::from_str(line)
+            let line: Line = serde_json::from_slice(line.as_bytes())
                 .map_err(|e| Error::checkpoint(path, format!("line {}: {e}", i + 2)))?;
             let fits = line.ranks.len() == names.len()
                 && line.ess.len() == names.len()
