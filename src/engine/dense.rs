@@ -140,11 +140,17 @@ const COLUMNS_AT_A_TIME: usize = 64;
 /// The vectors of rows that are then taken at a time.
 const VECTORS_AT_A_TIME: usize = 8;
 
+/// The numbers of some columns of X, and these columns. (Copies share the division by which the columns are found.)
+type Part<'a, Chunk> = (Range<usize>, ChunksExact<'a, Chunk>);
+
 /// The parts of so many columns of X that are taken one after the other.
 #[inline(always)]
 fn parts_of_columns(columns: usize) -> impl Iterator<Item = Range<usize>> {
     let parts = if columns > 2 * COLUMNS_AT_A_TIME { columns / COLUMNS_AT_A_TIME } else { 1 };
-    (0..parts).map(move |i| i * columns / parts..(i + 1) * columns / parts)
+    (0..parts).map(move |i| match parts {
+        1 => 0..columns, // no divisions in narrow layers
+        _ => i * columns / parts..(i + 1) * columns / parts,
+    })
 }
 
 /// Every output column is the sum over the columns of `x` times their weights: four outputs at a
@@ -166,9 +172,8 @@ fn product<F: Real, V: Vector<F>>(
         let rows = if columns.len() < inputs { VECTORS_AT_A_TIME } else { stride };
         for first in (0..stride).step_by(rows) {
             let rows = first..stride.min(first + rows);
-            let from = columns.start;
-            let part = part.chunks_exact(stride);
-            product_of_part::<F, V>(level, weights, outputs, from, part, stride, rows, out);
+            let part = (columns.clone(), part.chunks_exact(stride));
+            product_of_part::<F, V>(level, weights, outputs, part, stride, rows, out);
         }
     }
 }
@@ -179,8 +184,7 @@ fn product_of_part<F: Real, V: Vector<F>>(
     level: V::Level,
     weights: impl Weights<F>,
     n_outputs: usize,
-    from: usize,
-    x: ChunksExact<V::Chunk>,
+    part: Part<V::Chunk>,
     stride: usize,
     rows: Range<usize>,
     out: &mut [V::Chunk],
@@ -191,33 +195,17 @@ fn product_of_part<F: Real, V: Vector<F>>(
         (four, rest) = rest.split_at_mut(4 * stride);
         // Twice the registers: a larger block, with fewer loads per product.
         if V::REGISTERS == 32 {
-            outputs::<F, V, 4, 4>(
-                level,
-                weights,
-                [first, from],
-                x.clone(),
-                stride,
-                rows.clone(),
-                four,
-            );
+            outputs::<F, V, 4, 4>(level, weights, first, part.clone(), stride, rows.clone(), four);
         } else {
-            outputs::<F, V, 4, 2>(
-                level,
-                weights,
-                [first, from],
-                x.clone(),
-                stride,
-                rows.clone(),
-                four,
-            );
+            outputs::<F, V, 4, 2>(level, weights, first, part.clone(), stride, rows.clone(), four);
         }
         first += 4;
     }
     match n_outputs - first {
         0 => {}
-        1 => outputs::<F, V, 1, 8>(level, weights, [first, from], x, stride, rows, rest),
-        2 => outputs::<F, V, 2, 4>(level, weights, [first, from], x, stride, rows, rest),
-        _ => outputs::<F, V, 3, 2>(level, weights, [first, from], x, stride, rows, rest),
+        1 => outputs::<F, V, 1, 8>(level, weights, first, part, stride, rows, rest),
+        2 => outputs::<F, V, 2, 4>(level, weights, first, part, stride, rows, rest),
+        _ => outputs::<F, V, 3, 2>(level, weights, first, part, stride, rows, rest),
     }
 }
 
@@ -226,19 +214,19 @@ fn product_of_part<F: Real, V: Vector<F>>(
 fn outputs<F: Real, V: Vector<F>, const U: usize, const N: usize>(
     level: V::Level,
     weights: impl Weights<F>,
-    from: [usize; 2],
-    x: ChunksExact<V::Chunk>,
+    first: usize,
+    part: Part<V::Chunk>,
     stride: usize,
     rows: Range<usize>,
     out: &mut [V::Chunk],
 ) {
     let mut row = rows.start;
     while row + N <= rows.end {
-        block::<F, V, U, N>(level, weights, from, x.clone(), stride, row, out);
+        block::<F, V, U, N>(level, weights, first, part.clone(), stride, row, out);
         row += N;
     }
     while row < rows.end {
-        block::<F, V, U, 1>(level, weights, from, x.clone(), stride, row, out);
+        block::<F, V, U, 1>(level, weights, first, part.clone(), stride, row, out);
         row += 1;
     }
 }
@@ -248,15 +236,15 @@ fn outputs<F: Real, V: Vector<F>, const U: usize, const N: usize>(
 fn block<F: Real, V: Vector<F>, const U: usize, const N: usize>(
     level: V::Level,
     weights: impl Weights<F>,
-    [first, from]: [usize; 2],
-    x: ChunksExact<V::Chunk>,
+    first: usize,
+    (columns, mut x): Part<V::Chunk>,
     stride: usize,
     row: usize,
     out: &mut [V::Chunk],
 ) {
     let zero = V::splat(level, F::default());
     let mut sum = [[zero; N]; U];
-    if from == 0 {
+    if columns.start == 0 {
         let start = weights.start::<U>(first);
         for u in 0..U {
             sum[u] = [V::splat(level, start[u]); N];
@@ -268,8 +256,9 @@ fn block<F: Real, V: Vector<F>, const U: usize, const N: usize>(
             }
         }
     }
-    let of_block = weights.of_block::<U>(first, from, x.len());
-    for (k, column) in (0..x.len()).zip(x) {
+    let of_block = weights.of_block::<U>(first, columns.start, columns.len());
+    for k in 0..columns.len() {
+        let Some(column) = x.next() else { break };
         let weight = weights.of_input(&of_block, k);
         let rows: &[V::Chunk; N] = column[row..].first_chunk().expect("a block of rows");
         let mut x = [zero; N];
