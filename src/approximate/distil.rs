@@ -7,7 +7,7 @@ use crate::data::{Dataset, Response};
 use crate::draws::Draws;
 use crate::engine::{Tile, TileMut};
 use crate::gradient::Minibatch;
-use crate::likelihood::{Likelihood, weighted};
+use crate::likelihood::{Likelihood, Weights, weighted};
 use crate::model::{Activation, Mlp, Model, WeightInit};
 use crate::optimise::{Ascent, Optimiser, Optimum};
 use crate::portable::{exp, ln};
@@ -377,7 +377,7 @@ impl Likelihood for Learnt {
         _phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {

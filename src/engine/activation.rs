@@ -121,10 +121,14 @@ impl Activation {
     }
 }
 
-/// Multiplies every element of `d` by `f` of the corresponding element of `y`.
-#[inline(always)]
-fn multiply<F: Real>(d: &mut [F], y: &[F], f: impl Fn(F) -> F) {
-    d.iter_mut().zip(y).for_each(|(d, y)| *d *= f(*y));
+/// Multiplies every element of `d` by an expression of the corresponding element y: `multiply!(d, y, |y| ..)`.
+macro_rules! multiply {
+    ($d:expr, $from:expr, |$y:ident| $factor:expr) => {
+        for (d, y) in $d.iter_mut().zip($from) {
+            let $y = *y;
+            *d *= $factor;
+        }
+    };
 }
 
 #[inline(always)]
@@ -137,14 +141,20 @@ fn forward_body<F: Real, V: Vector<F>>(
     let zero = F::default();
     match activation {
         Activation::Identity => {}
-        Activation::Sigmoid => map(z, |z| F::of(sigmoid::<V::Level>(z.wide()))),
-        Activation::Tanh => map(z, |z| F::of(tanh::<V::Level>(z.wide()))),
-        Activation::Relu => z.iter_mut().for_each(|z| *z = if *z < zero { zero } else { *z }),
-        Activation::Softplus => map(z, |z| F::of(softplus::<V::Level>(z.wide()).0)),
+        Activation::Sigmoid => map!(z, |z| F::of(sigmoid::<V::Level>(z.wide()))),
+        Activation::Tanh => map!(z, |z| F::of(tanh::<V::Level>(z.wide()))),
+        Activation::Relu => {
+            for z in z {
+                *z = if *z < zero { zero } else { *z };
+            }
+        }
+        Activation::Softplus => map!(z, |z| F::of(softplus::<V::Level>(z.wide()).0)),
         Activation::Silu => {
             kept.copy_from_slice(z);
-            map(kept, |z| F::of(sigmoid::<V::Level>(z.wide())));
-            z.iter_mut().zip(kept).for_each(|(z, s)| *z *= *s);
+            map!(kept, |z| F::of(sigmoid::<V::Level>(z.wide())));
+            for (z, s) in z.iter_mut().zip(kept) {
+                *z *= *s;
+            }
         }
     }
 }
@@ -159,16 +169,17 @@ fn backward_body<F: Real, V: Vector<F>>(
     let fused = F::multiply_add::<V::Level>;
     match activation {
         Activation::Identity => {}
-        Activation::Sigmoid => multiply(d, y, |y| fused(-y, y, y)), //~ sigmoid-derivative
-        Activation::Tanh => multiply(d, y, |y| fused(-y, y, F::ONE)), //~ tanh-derivative
+        Activation::Sigmoid => multiply!(d, y, |y| fused(-y, y, y)), //~ sigmoid-derivative
+        Activation::Tanh => multiply!(d, y, |y| fused(-y, y, F::ONE)), //~ tanh-derivative
         Activation::Relu => {
             let zero = F::default();
-            //~ relu-derivative
-            d.iter_mut().zip(y).for_each(|(d, y)| *d = if *y > zero { *d } else { zero });
+            for (d, y) in d.iter_mut().zip(y) {
+                *d = if *y > zero { *d } else { zero }; //~ relu-derivative
+            }
         }
         Activation::Softplus => {
             //~ softplus-derivative
-            multiply(d, y, |y| F::of(one_minus_exp_minus::<V::Level>(y.wide())))
+            multiply!(d, y, |y| F::of(one_minus_exp_minus::<V::Level>(y.wide())))
         }
         Activation::Silu => {
             for ((d, y), s) in d.iter_mut().zip(y).zip(kept) {
@@ -188,10 +199,10 @@ fn second_body<V: Vector<f64>>(
     let fused = f64::multiply_add::<V::Level>;
     match activation {
         Activation::Identity | Activation::Relu => d.fill(0.0),
-        Activation::Sigmoid => multiply(d, y, |y| fused(-y, y, y) * fused(-2.0, y, 1.0)),
-        Activation::Tanh => multiply(d, y, |y| -2.0 * y * fused(-y, y, 1.0)),
+        Activation::Sigmoid => multiply!(d, y, |y| fused(-y, y, y) * fused(-2.0, y, 1.0)),
+        Activation::Tanh => multiply!(d, y, |y| -2.0 * y * fused(-y, y, 1.0)),
         Activation::Softplus => {
-            multiply(d, y, |y| exp::<V::Level>(-y) * one_minus_exp_minus::<V::Level>(y))
+            multiply!(d, y, |y| exp::<V::Level>(-y) * one_minus_exp_minus::<V::Level>(y))
         }
         Activation::Silu => {
             for ((d, y), s) in d.iter_mut().zip(y).zip(kept) {
@@ -209,12 +220,12 @@ dispatch! {
 }
 #[inline(always)]
 fn tanh_body<F: Real, V: Vector<F>>(_: V::Level, z: &mut [F]) {
-    map(z, tanh_in::<F, V::Level>);
+    map!(z, |z| tanh_in::<F, V::Level>(z));
 }
 #[inline(always)]
 fn sigmoid_body<F: Real, V: Vector<F>>(_: V::Level, z: &mut [F]) {
     let half = F::of(0.5);
-    map(z, |z| F::multiply_add::<V::Level>(half, tanh_in::<F, V::Level>(half * z), half));
+    map!(z, |z| F::multiply_add::<V::Level>(half, tanh_in::<F, V::Level>(half * z), half));
 }
 
 dispatch! {

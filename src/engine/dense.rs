@@ -15,6 +15,7 @@
 //! thread; its weights have one sum each.
 
 use std::ops::Range;
+use std::slice::ChunksExact;
 
 use super::gemm::{Matrix, gemm};
 use super::simd::{Real, Vector};
@@ -29,8 +30,11 @@ pub(crate) fn is_wide(units: usize, inputs: usize) -> bool {
 
 /// Weights as seen from a block of outputs.
 trait Weights<F: Real>: Copy {
-    /// The weights from input `k` to the outputs `first..first + U`.
-    fn of_input<const U: usize>(&self, first: usize, k: usize) -> [F; U];
+    /// The weights from `n` inputs on from input `from` to the outputs `first..first + U`, as [`of_input`](Self::of_input)
+    /// takes them.
+    fn of_block<const U: usize>(&self, first: usize, from: usize, n: usize) -> [&[F]; U];
+    /// The weights from input `from + k` of the block to its outputs.
+    fn of_input<const U: usize>(&self, block: &[&[F]; U], k: usize) -> [F; U];
     /// The values from which the sums of the outputs `first..first + U` start.
     fn start<const U: usize>(&self, first: usize) -> [F; U];
 }
@@ -45,10 +49,18 @@ struct Rows<'a, F> {
 
 impl<F: Real> Weights<F> for Rows<'_, F> {
     #[inline(always)]
-    fn of_input<const U: usize>(&self, first: usize, k: usize) -> [F; U] {
+    fn of_block<const U: usize>(&self, first: usize, from: usize, n: usize) -> [&[F]; U] {
+        let mut rows = [&self.w[..0]; U];
+        for u in 0..U {
+            rows[u] = &self.w[(first + u) * self.columns + from..][..n]; //~ product-part
+        }
+        rows
+    }
+    #[inline(always)]
+    fn of_input<const U: usize>(&self, block: &[&[F]; U], k: usize) -> [F; U] {
         let mut weights = [F::default(); U];
         for u in 0..U {
-            weights[u] = self.w[(first + u) * self.columns + k];
+            weights[u] = block[u][k];
         }
         weights
     }
@@ -71,8 +83,12 @@ struct Columns<'a, F> {
 
 impl<F: Real> Weights<F> for Columns<'_, F> {
     #[inline(always)]
-    fn of_input<const U: usize>(&self, first: usize, k: usize) -> [F; U] {
-        *self.w[k * self.columns + first..].first_chunk().expect("a row of W")
+    fn of_block<const U: usize>(&self, first: usize, from: usize, _: usize) -> [&[F]; U] {
+        [&self.w[from * self.columns + first..]; U]
+    }
+    #[inline(always)]
+    fn of_input<const U: usize>(&self, block: &[&[F]; U], k: usize) -> [F; U] {
+        *block[0][k * self.columns..].first_chunk().expect("a row of W")
     }
     #[inline(always)]
     fn start<const U: usize>(&self, _: usize) -> [F; U] {
@@ -84,17 +100,18 @@ impl<F: Real> Weights<F> for Columns<'_, F> {
 #[inline(always)]
 pub(super) fn forward<F: Real, V: Vector<F>>(
     level: V::Level,
+    [units, inputs]: [usize; 2],
     w: &[F],
     b: &[F],
     x: &[F],
     stride: usize,
     z: &mut [F],
 ) {
-    let (inputs, units) = (x.len() / stride, z.len() / stride);
     if is_wide(units, inputs) {
         wide::forward(w, b, x, stride, z);
     } else {
-        product::<F, V>(level, Rows { w, b, columns: inputs }, x, stride, z);
+        let weights = Rows { w, b, columns: inputs };
+        product::<F, V>(level, weights, [units, inputs], x, stride, z);
     }
 }
 
@@ -102,16 +119,17 @@ pub(super) fn forward<F: Real, V: Vector<F>>(
 #[inline(always)]
 pub(super) fn backward_inputs<F: Real, V: Vector<F>>(
     level: V::Level,
+    [units, inputs]: [usize; 2],
     w: &[F],
     dz: &[F],
     stride: usize,
     dx: &mut [F],
 ) {
-    let (inputs, units) = (dx.len() / stride, dz.len() / stride);
     if is_wide(units, inputs) {
         wide::backward_inputs(w, dz, stride, dx);
     } else {
-        product::<F, V>(level, Columns { w, columns: inputs }, dz, stride, dx);
+        let weights = Columns { w, columns: inputs };
+        product::<F, V>(level, weights, [inputs, units], dz, stride, dx);
     }
 }
 
@@ -122,11 +140,17 @@ const COLUMNS_AT_A_TIME: usize = 64;
 /// The vectors of rows that are then taken at a time.
 const VECTORS_AT_A_TIME: usize = 8;
 
+/// The numbers of some columns of X, and these columns. (Copies share the division by which the columns are found.)
+type Part<'a, Chunk> = (Range<usize>, ChunksExact<'a, Chunk>);
+
 /// The parts of so many columns of X that are taken one after the other.
 #[inline(always)]
 fn parts_of_columns(columns: usize) -> impl Iterator<Item = Range<usize>> {
     let parts = if columns > 2 * COLUMNS_AT_A_TIME { columns / COLUMNS_AT_A_TIME } else { 1 };
-    (0..parts).map(move |i| i * columns / parts..(i + 1) * columns / parts)
+    (0..parts).map(move |i| match parts {
+        1 => 0..columns, // no divisions in narrow layers
+        _ => i * columns / parts..(i + 1) * columns / parts,
+    })
 }
 
 /// Every output column is the sum over the columns of `x` times their weights: four outputs at a
@@ -135,20 +159,21 @@ fn parts_of_columns(columns: usize) -> impl Iterator<Item = Range<usize>> {
 fn product<F: Real, V: Vector<F>>(
     level: V::Level,
     weights: impl Weights<F>,
+    [outputs, inputs]: [usize; 2],
     x: &[F],
     stride: usize,
     out: &mut [F],
 ) {
     let stride = stride / V::LANES;
     let (x, out) = (V::chunks(x), V::chunks_mut(out));
-    let inputs = x.len() / stride;
     for columns in parts_of_columns(inputs) {
         let part = &x[columns.start * stride..columns.end * stride];
         // Of a part as few rows at a time as its block has, which then stay next to the core.
         let rows = if columns.len() < inputs { VECTORS_AT_A_TIME } else { stride };
         for first in (0..stride).step_by(rows) {
             let rows = first..stride.min(first + rows);
-            product_of_part::<F, V>(level, weights, columns.start, part, stride, rows, out);
+            let part = (columns.clone(), part.chunks_exact(stride));
+            product_of_part::<F, V>(level, weights, outputs, part, stride, rows, out);
         }
     }
 }
@@ -158,29 +183,29 @@ fn product<F: Real, V: Vector<F>>(
 fn product_of_part<F: Real, V: Vector<F>>(
     level: V::Level,
     weights: impl Weights<F>,
-    from: usize,
-    x: &[V::Chunk],
+    n_outputs: usize,
+    part: Part<V::Chunk>,
     stride: usize,
     rows: Range<usize>,
     out: &mut [V::Chunk],
 ) {
-    let mut fours = out.chunks_exact_mut(4 * stride);
-    let mut first = 0;
-    for four in &mut fours {
+    let (mut first, mut rest) = (0, out);
+    while first + 4 <= n_outputs {
+        let four;
+        (four, rest) = rest.split_at_mut(4 * stride);
         // Twice the registers: a larger block, with fewer loads per product.
         if V::REGISTERS == 32 {
-            outputs::<F, V, 4, 4>(level, weights, [first, from], x, stride, rows.clone(), four);
+            outputs::<F, V, 4, 4>(level, weights, first, part.clone(), stride, rows.clone(), four);
         } else {
-            outputs::<F, V, 4, 2>(level, weights, [first, from], x, stride, rows.clone(), four);
+            outputs::<F, V, 4, 2>(level, weights, first, part.clone(), stride, rows.clone(), four);
         }
         first += 4;
     }
-    let rest = fours.into_remainder();
-    match rest.len() / stride {
+    match n_outputs - first {
         0 => {}
-        1 => outputs::<F, V, 1, 8>(level, weights, [first, from], x, stride, rows, rest),
-        2 => outputs::<F, V, 2, 4>(level, weights, [first, from], x, stride, rows, rest),
-        _ => outputs::<F, V, 3, 2>(level, weights, [first, from], x, stride, rows, rest),
+        1 => outputs::<F, V, 1, 8>(level, weights, first, part, stride, rows, rest),
+        2 => outputs::<F, V, 2, 4>(level, weights, first, part, stride, rows, rest),
+        _ => outputs::<F, V, 3, 2>(level, weights, first, part, stride, rows, rest),
     }
 }
 
@@ -189,19 +214,19 @@ fn product_of_part<F: Real, V: Vector<F>>(
 fn outputs<F: Real, V: Vector<F>, const U: usize, const N: usize>(
     level: V::Level,
     weights: impl Weights<F>,
-    from: [usize; 2],
-    x: &[V::Chunk],
+    first: usize,
+    part: Part<V::Chunk>,
     stride: usize,
     rows: Range<usize>,
     out: &mut [V::Chunk],
 ) {
     let mut row = rows.start;
     while row + N <= rows.end {
-        block::<F, V, U, N>(level, weights, from, x, stride, row, out);
+        block::<F, V, U, N>(level, weights, first, part.clone(), stride, row, out);
         row += N;
     }
     while row < rows.end {
-        block::<F, V, U, 1>(level, weights, from, x, stride, row, out);
+        block::<F, V, U, 1>(level, weights, first, part.clone(), stride, row, out);
         row += 1;
     }
 }
@@ -211,15 +236,15 @@ fn outputs<F: Real, V: Vector<F>, const U: usize, const N: usize>(
 fn block<F: Real, V: Vector<F>, const U: usize, const N: usize>(
     level: V::Level,
     weights: impl Weights<F>,
-    [first, from]: [usize; 2],
-    x: &[V::Chunk],
+    first: usize,
+    (columns, mut x): Part<V::Chunk>,
     stride: usize,
     row: usize,
     out: &mut [V::Chunk],
 ) {
     let zero = V::splat(level, F::default());
     let mut sum = [[zero; N]; U];
-    if from == 0 {
+    if columns.start == 0 {
         let start = weights.start::<U>(first);
         for u in 0..U {
             sum[u] = [V::splat(level, start[u]); N];
@@ -231,8 +256,10 @@ fn block<F: Real, V: Vector<F>, const U: usize, const N: usize>(
             }
         }
     }
-    for (k, column) in x.chunks_exact(stride).enumerate() {
-        let weight = weights.of_input::<U>(first, from + k); //~ product-part
+    let of_block = weights.of_block::<U>(first, columns.start, columns.len());
+    for k in 0..columns.len() {
+        let Some(column) = x.next() else { break };
+        let weight = weights.of_input(&of_block, k);
         let rows: &[V::Chunk; N] = column[row..].first_chunk().expect("a block of rows");
         let mut x = [zero; N];
         for v in 0..N {
@@ -257,6 +284,7 @@ fn block<F: Real, V: Vector<F>, const U: usize, const N: usize>(
 #[inline(always)]
 pub(super) fn backward_weights<F: Real, V: Vector<F>>(
     level: V::Level,
+    [units, inputs]: [usize; 2],
     dz: &[F],
     x: &[F],
     stride: usize,
@@ -264,7 +292,6 @@ pub(super) fn backward_weights<F: Real, V: Vector<F>>(
     bias: bool,
     fresh: bool,
 ) {
-    let (inputs, units) = (x.len() / stride, dz.len() / stride);
     if is_wide(units, inputs) {
         let (dw, db) = sums.split_at_mut(units * inputs);
         wide::backward_weights(dz, x, stride, dw, fresh);
@@ -277,7 +304,8 @@ pub(super) fn backward_weights<F: Real, V: Vector<F>>(
     }
     let (dw, db) = V::chunks_mut(sums).split_at_mut(units * inputs);
     if bias {
-        for (db, column) in db.iter_mut().zip(dz.chunks_exact(stride)) {
+        for (u, db) in db.iter_mut().enumerate().take(units) {
+            let column = &dz[u * stride..][..stride];
             let start = if fresh { V::splat(level, F::default()) } else { V::load(level, db) };
             column_sum::<F, V>(level, start, column).store(db); //~ bias-gradient
         }
@@ -401,7 +429,9 @@ pub(super) fn add_lanes<F: Real, V: Vector<F>>(
     grad: &mut [f64],
 ) {
     if wide {
-        grad.iter_mut().zip(sums).for_each(|(grad, sum)| *grad += sum.wide());
+        for (grad, sum) in grad.iter_mut().zip(sums) {
+            *grad += sum.wide();
+        }
         return;
     }
     for (grad, lanes) in grad.iter_mut().zip(V::chunks(sums)) {
@@ -467,13 +497,14 @@ mod tests {
         out: [&mut [F]; 4],
     ) {
         let [z, z_plain, dx, sums] = out;
-        forward::<F, V>(level, w, b, x, stride, z);
-        forward::<F, V>(level, w, &[], x, stride, z_plain);
-        backward_inputs::<F, V>(level, w, dz, stride, dx);
+        let size = [dz.len() / stride, x.len() / stride];
+        forward::<F, V>(level, size, w, b, x, stride, z);
+        forward::<F, V>(level, size, w, &[], x, stride, z_plain);
+        backward_inputs::<F, V>(level, size, w, dz, stride, dx);
         // Twice: a first tile, whose sums are overwritten, and another.
         sums.fill(F::of(f64::NAN));
-        backward_weights::<F, V>(level, dz, x, stride, sums, true, true);
-        backward_weights::<F, V>(level, dz, x, stride, sums, true, false);
+        backward_weights::<F, V>(level, size, dz, x, stride, sums, true, true);
+        backward_weights::<F, V>(level, size, dz, x, stride, sums, true, false);
     }
 
     dispatch! {

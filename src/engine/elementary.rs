@@ -193,6 +193,14 @@ pub(super) fn softplus<S: Simd>(x: f64) -> (f64, f64) {
     (if x > 0.0 { x } else { 0.0 } + ln_1p_unit::<S>(y), y)
 }
 
+/// Softplus x and its derivative, the sigmoid of x: for a Bernoulli log likelihood and its gradient, with one exponential
+/// for both.
+#[inline(always)]
+pub(crate) fn softplus_and_sigmoid<S: Simd>(x: f64) -> (f64, f64) {
+    let (value, y) = softplus::<S>(x);
+    (value, if x > 0.0 { 1.0 } else { y } / (1.0 + y))
+}
+
 #[inline(always)]
 fn ln<S: Simd>(x: f64) -> f64 {
     const TWO_52: u64 = 0x4330_0000_0000_0000;
@@ -209,51 +217,56 @@ fn ln<S: Simd>(x: f64) -> f64 {
     if x < f64::INFINITY { y } else { x } // NaN and inf are their own logarithms
 }
 
-/// Elements that [`map`] takes at a time, a multiple of every register's lanes.
-const STRIP: usize = 16;
+/// Elements that [`map!`] takes at a time, a multiple of every register's lanes.
+pub(crate) const STRIP: usize = 16;
 
-/// Applies `f` to every element; the remainder, less than half a strip, is padded, so that all work
-/// is in vectors.
-#[inline(always)]
-pub(super) fn map<F: Real>(x: &mut [F], f: impl Fn(F) -> F) {
-    const HALF: usize = STRIP / 2;
-    let (strips, rest) = x.as_chunks_mut::<STRIP>();
-    for strip in strips {
-        for v in strip {
-            *v = f(*v);
+/// Replaces every element x of a slice by an expression of it: `map!(slice, |x| ..)`. The remainder, less than half a
+/// strip, is padded, so that all work is in vectors. A macro, since a closure might not be inlined.
+macro_rules! map {
+    ($slice:expr, |$x:ident| $value:expr) => {{
+        use $crate::engine::elementary::STRIP;
+        let (strips, rest) = $slice.as_chunks_mut::<STRIP>();
+        for strip in strips {
+            for v in strip {
+                let $x = *v;
+                *v = $value;
+            }
         }
-    }
-    let (half, rest) = rest.as_chunks_mut::<HALF>();
-    if let Some(half) = half.first_mut() {
-        for v in half {
-            *v = f(*v);
+        let (half, rest) = rest.as_chunks_mut::<{ STRIP / 2 }>();
+        for half in half {
+            for v in half {
+                let $x = *v;
+                *v = $value;
+            }
         }
-    }
-    if !rest.is_empty() {
-        let mut half = [F::default(); HALF];
-        half[..rest.len()].copy_from_slice(rest);
-        for v in &mut half {
-            *v = f(*v);
+        if !rest.is_empty() {
+            let mut half = [Default::default(); STRIP / 2];
+            half[..rest.len()].copy_from_slice(rest);
+            for v in &mut half {
+                let $x = *v;
+                *v = $value;
+            }
+            rest.copy_from_slice(&half[..rest.len()]);
         }
-        rest.copy_from_slice(&half[..rest.len()]);
-    }
+    }};
 }
+pub(super) use map;
 
 #[inline(always)]
 fn exp_body<V: Vector<f64>>(_: V::Level, x: &mut [f64]) {
-    map(x, exp::<V::Level>)
+    map!(x, |x| exp::<V::Level>(x))
 }
 #[inline(always)]
 fn ln_body<V: Vector<f64>>(_: V::Level, x: &mut [f64]) {
-    map(x, ln::<V::Level>)
+    map!(x, |x| ln::<V::Level>(x))
 }
 #[inline(always)]
 fn sigmoid_body<V: Vector<f64>>(_: V::Level, x: &mut [f64]) {
-    map(x, sigmoid::<V::Level>)
+    map!(x, |x| sigmoid::<V::Level>(x))
 }
 #[inline(always)]
 fn softplus_body<V: Vector<f64>>(_: V::Level, x: &mut [f64]) {
-    map(x, |x| softplus::<V::Level>(x).0)
+    map!(x, |x| softplus::<V::Level>(x).0)
 }
 
 dispatch! {
@@ -273,31 +286,6 @@ dispatch! {
     fn softplus_in_place(x: &mut [f64]) => softplus_body
 }
 
-#[inline(always)]
-fn softplus_and_sigmoid_body<V: Vector<f64>>(_: V::Level, x: &mut [f64], sigmoids: &mut [f64]) {
-    let strip = |x: &mut [f64; STRIP], sigmoids: &mut [f64; STRIP]| {
-        for i in 0..STRIP {
-            let (value, y) = softplus::<V::Level>(x[i]);
-            sigmoids[i] = if x[i] > 0.0 { 1.0 } else { y } / (1.0 + y);
-            x[i] = value;
-        }
-    };
-    let ((x, x_rest), (s, s_rest)) = (x.as_chunks_mut(), sigmoids.as_chunks_mut());
-    x.iter_mut().zip(s).for_each(|(x, s)| strip(x, s));
-    let n = x_rest.len();
-    if n > 0 {
-        let (mut x, mut s) = ([0.0; STRIP], [0.0; STRIP]);
-        x[..n].copy_from_slice(x_rest);
-        strip(&mut x, &mut s);
-        x_rest.copy_from_slice(&x[..n]);
-        s_rest.copy_from_slice(&s[..n]);
-    }
-}
-dispatch! {
-    /// x becomes softplus x, and `sigmoids` (as long as x) its derivative, the sigmoid of x: for a
-    /// Bernoulli log-likelihood and its gradient, with one exponential for both.
-    fn softplus_and_sigmoid(x: &mut [f64], sigmoids: &mut [f64]) => softplus_and_sigmoid_body
-}
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -462,6 +450,17 @@ mod tests {
         assert_eq!(Level::current(), Level::available().next().unwrap());
     }
 
+    #[inline(always)]
+    fn both_body<V: Vector<f64>>(_: V::Level, x: &mut [f64], sigmoids: &mut [f64]) {
+        for (x, s) in x.iter_mut().zip(sigmoids) {
+            (*x, *s) = softplus_and_sigmoid::<V::Level>(*x);
+        }
+    }
+
+    dispatch! {
+        fn both(x: &mut [f64], sigmoids: &mut [f64]) => both_body
+    }
+
     #[test]
     fn softplus_and_sigmoid_are_those_of_the_single_functions() {
         at_every_level(|level| {
@@ -469,7 +468,7 @@ mod tests {
                 let x = &grid(-800.0, 800.0)[100_000 - n / 2..][..n];
                 let (mut a, mut b, mut c, mut d) =
                     (x.to_vec(), vec![9.0; n], x.to_vec(), x.to_vec());
-                softplus_and_sigmoid(&mut a, &mut b);
+                both(&mut a, &mut b);
                 softplus_in_place(&mut c);
                 sigmoid_in_place(&mut d);
                 assert_eq!(a, c, "{level:?}");
@@ -479,7 +478,7 @@ mod tests {
             }
             let mut s = [0.0; 4];
             let mut x = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1000.0];
-            softplus_and_sigmoid(&mut x, &mut s);
+            both(&mut x, &mut s);
             assert!(x[0].is_nan() && s[0].is_nan());
             assert_eq!((&x[1..], &s[1..]), (&[f64::INFINITY, 0.0, 0.0][..], &[1.0, 0.0, 0.0][..]));
         });

@@ -69,7 +69,9 @@ fn gemm_body<F: Real, V: Vector<F>>(
         return;
     }
     if k == 0 && !add {
-        c.chunks_mut(stride).take(m).for_each(|row| row[..n].fill(F::default()));
+        for row in c.chunks_mut(stride).take(m) {
+            row[..n].fill(F::default());
+        }
     }
     let mut buffer = F::take_buffer();
     buffer.resize(2 * DEPTH * SIDE + LINE, F::default()); // allocates once in a thread
@@ -168,7 +170,9 @@ fn copy<F: Real, const G: usize>(
             for (k, to) in strip.chunks_exact_mut(width).enumerate() {
                 // Moved by vectors, where a call for so few numbers would cost more.
                 let from = &from.values[first + k * from.column..][..count];
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from * F::ONE);
+                for (to, from) in to.iter_mut().zip(from) {
+                    *to = *from * F::ONE;
+                }
             }
             continue;
         }
@@ -276,7 +280,9 @@ fn block<F: Real, V: Vector<F>, const N: usize>(
     }
     let alpha = V::splat(level, alpha);
     for (u, sums) in sums.iter_mut().enumerate().take(rows) {
-        sums.iter_mut().for_each(|sum| *sum = alpha.mul(*sum));
+        for v in 0..N {
+            sums[v] = alpha.mul(sums[v]);
+        }
         let row = &mut c[u * stride..][..columns];
         if columns == N * V::LANES {
             for (sum, c) in sums.iter().zip(V::chunks_mut(row)) {
@@ -285,7 +291,9 @@ fn block<F: Real, V: Vector<F>, const N: usize>(
             }
         } else {
             let mut numbers = [F::default(); 64];
-            V::chunks_mut(&mut numbers).iter_mut().zip(sums).for_each(|(to, sum)| sum.store(to));
+            for (v, to) in V::chunks_mut(&mut numbers).iter_mut().take(N).enumerate() {
+                sums[v].store(to);
+            }
             for (c, sum) in row.iter_mut().zip(numbers) {
                 *c = if add { *c + sum } else { sum };
             }

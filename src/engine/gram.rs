@@ -126,7 +126,7 @@ fn add_body<F: Real, V: Vector<F>>(
             let sums = &mut square[first * units + first..];
             gemm([units - first, columns, stride], F::ONE, [below, panel], sums, units, !fresh);
         }
-        dense::backward_weights::<F, V>(level, phi, &[], stride, ones, true, fresh);
+        dense::backward_weights::<F, V>(level, [units, 0], phi, &[], stride, ones, true, fresh);
     } else {
         let mut rest = of_phi;
         for panel in panels(units) {
@@ -134,11 +134,13 @@ fn add_body<F: Real, V: Vector<F>>(
             let (of_panel, below) = rest.split_at_mut(n);
             let (dz, x) =
                 (&phi[panel.start * stride..panel.end * stride], &phi[..panel.end * stride]);
-            dense::backward_weights::<F, V>(level, dz, x, stride, of_panel, true, fresh);
+            let size = [panel.len(), panel.end];
+            dense::backward_weights::<F, V>(level, size, dz, x, stride, of_panel, true, fresh);
             rest = below;
         }
     }
-    dense::backward_weights::<F, V>(level, y, phi, stride, of_y, true, fresh);
+    let size = [y.len() / stride, units];
+    dense::backward_weights::<F, V>(level, size, y, phi, stride, of_y, true, fresh);
 }
 
 #[inline(always)]
@@ -158,7 +160,9 @@ fn add_sums_body<F: Real, V: Vector<F>>(
         let (square, of_ones) = of_phi.split_at((units * units).next_multiple_of(F::LANES));
         let of_rows = rows.chunks_exact_mut(m).zip(square.chunks_exact(units));
         for (i, (row, from)) in of_rows.enumerate() {
-            row[..=i].iter_mut().zip(from).for_each(|(to, from)| *to += from.wide());
+            for (to, from) in row[..=i].iter_mut().zip(from) {
+                *to += from.wide();
+            }
         }
         for (one, lanes) in ones.iter_mut().take(units).zip(V::chunks(of_ones)) {
             *one += V::load(level, lanes).sum().wide();

@@ -50,6 +50,7 @@ pub const fn padded(rows: usize) -> usize {
 pub struct Tile<'a> {
     values: &'a [f64],
     rows: usize,
+    columns: usize,
 }
 
 impl<'a> Tile<'a> {
@@ -57,32 +58,43 @@ impl<'a> Tile<'a> {
     ///
     /// # Panics
     /// If the length is not such a multiple: the storage is the crate's own, not a user's input.
+    #[inline]
     pub fn new(values: &'a [f64], rows: usize) -> Self {
-        assert!(rows > 0 && values.len().is_multiple_of(padded(rows)));
-        Self { values, rows }
+        Self { values, rows, columns: columns_of(values, rows) }
+    }
+
+    /// The tile of `columns` columns of `rows` rows at the beginning of `values`.
+    #[inline]
+    pub(crate) fn at_start(values: &'a [f64], rows: usize, columns: usize) -> Self {
+        Self { values: &values[..padded(rows) * columns], rows, columns }
     }
 
     /// The number of rows, without padding.
+    #[inline]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// The number of columns.
+    #[inline]
     pub fn columns(&self) -> usize {
-        self.values.len() / padded(self.rows)
+        self.columns
     }
 
     /// The rows with padding: the distance between two columns in [`values`](Self::values).
+    #[inline]
     pub fn stride(&self) -> usize {
         padded(self.rows)
     }
 
     /// All columns, one after the other, with their padding.
+    #[inline]
     pub fn values(&self) -> &'a [f64] {
         self.values
     }
 
     /// Column `j`, without padding.
+    #[inline]
     pub fn column(&self, j: usize) -> &'a [f64] {
         let start = j * self.stride();
         &self.values[start..start + self.rows]
@@ -95,11 +107,18 @@ impl<'a> Tile<'a> {
     }
 }
 
+/// The number of columns of a tile.
+fn columns_of(values: &[f64], rows: usize) -> usize {
+    assert!(rows > 0 && values.len().is_multiple_of(padded(rows)));
+    values.len() / padded(rows)
+}
+
 /// A tile to write. See the [module](self).
 #[derive(Debug)]
 pub struct TileMut<'a> {
     values: &'a mut [f64],
     rows: usize,
+    columns: usize,
 }
 
 impl<'a> TileMut<'a> {
@@ -107,52 +126,69 @@ impl<'a> TileMut<'a> {
     ///
     /// # Panics
     /// The panics of [`Tile::new`].
+    #[inline]
     pub fn new(values: &'a mut [f64], rows: usize) -> Self {
-        assert!(rows > 0 && values.len().is_multiple_of(padded(rows)));
-        Self { values, rows }
+        let columns = columns_of(values, rows);
+        Self { values, rows, columns }
+    }
+
+    /// The tile of `columns` columns of `rows` rows at the beginning of `values`.
+    #[inline]
+    pub(crate) fn at_start(values: &'a mut [f64], rows: usize, columns: usize) -> Self {
+        Self { values: &mut values[..padded(rows) * columns], rows, columns }
     }
 
     /// The tile, to be read.
+    #[inline]
     pub fn as_tile(&self) -> Tile<'_> {
-        Tile { values: self.values, rows: self.rows }
+        Tile { values: self.values, rows: self.rows, columns: self.columns }
     }
 
     /// A shorter borrow of the same tile.
+    #[inline]
     pub fn reborrow(&mut self) -> TileMut<'_> {
-        TileMut { values: self.values, rows: self.rows }
+        TileMut { values: self.values, rows: self.rows, columns: self.columns }
     }
 
     /// The number of rows, without padding.
+    #[inline]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// The number of columns.
+    #[inline]
     pub fn columns(&self) -> usize {
-        self.values.len() / padded(self.rows)
+        self.columns
     }
 
     /// The rows with padding: the distance between two columns in [`values`](Self::values).
+    #[inline]
     pub fn stride(&self) -> usize {
         padded(self.rows)
     }
 
     /// All columns, one after the other, with their padding.
+    #[inline]
     pub fn values(&mut self) -> &mut [f64] {
         self.values
     }
 
     /// Column `j`, without padding.
+    #[inline]
     pub fn column(&mut self, j: usize) -> &mut [f64] {
         let (start, rows) = (j * self.stride(), self.rows);
         &mut self.values[start..start + rows]
     }
 
     /// Writes zeros into the padding of every column.
+    #[inline]
     pub fn clear_padding(&mut self) {
         let (rows, stride) = (self.rows, self.stride());
-        for column in self.values.chunks_exact_mut(stride) {
-            column[rows..].fill(0.0);
+        if rows < stride {
+            for column in self.values.chunks_exact_mut(stride) {
+                column[rows..].fill(0.0);
+            }
         }
     }
 }
@@ -267,23 +303,33 @@ impl Tiles {
 
     /// The tiles in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Tile<'_>> {
-        tiles(&self.values, self.rows, self.columns, self.tile_rows)
+        self.range(0..self.n_tiles())
+    }
+
+    /// The number of tiles.
+    #[inline]
+    pub(crate) fn n_tiles(&self) -> usize {
+        self.rows.div_ceil(self.tile_rows)
+    }
+
+    /// The tile with this number.
+    #[inline]
+    pub(crate) fn tile(&self, number: usize) -> Tile<'_> {
+        let first = number * self.tile_rows;
+        let rows = self.tile_rows.min(self.rows - first);
+        Tile::at_start(&self.values[first * self.columns..], rows, self.columns)
     }
 
     /// The tiles with these numbers.
+    #[inline]
     pub(crate) fn range(&self, numbers: Range<usize>) -> impl ExactSizeIterator<Item = Tile<'_>> {
-        let first = numbers.start * self.tile_rows;
-        let rows = self.rows.min(numbers.end * self.tile_rows) - first;
-        tiles(&self.values[first * self.columns..], rows, self.columns, self.tile_rows)
+        numbers.map(|number| self.tile(number))
     }
 
     /// These rows (each below [`rows`](Self::rows)), in this order.
     pub(crate) fn select(&self, rows: &[usize]) -> Self {
-        let at = |row: usize, j: usize| {
-            let number = row / self.tile_rows;
-            let tile = self.range(number..number + 1).next().expect("the row's tile");
-            tile.column(j)[row % self.tile_rows]
-        };
+        let at =
+            |row: usize, j: usize| self.tile(row / self.tile_rows).column(j)[row % self.tile_rows];
         let array = Array2::from_shape_fn((rows.len(), self.columns), |(i, j)| at(rows[i], j));
         Self::with_rows(array.view(), self.tile_rows)
     }
@@ -316,20 +362,6 @@ pub(crate) fn fill_lanes(tile: &mut [f64], stride: usize, group: usize, rows: [&
             *to = row.get(j).copied().unwrap_or(0.0); // the last group may be short
         }
     }
-}
-
-/// The tiles of up to `tile_rows` rows that lie one after the other in `values`.
-pub(crate) fn tiles(
-    values: &[f64],
-    rows: usize,
-    columns: usize,
-    tile_rows: usize,
-) -> impl ExactSizeIterator<Item = Tile<'_>> {
-    (0..rows).step_by(tile_rows).map(move |first| {
-        let rows = tile_rows.min(rows - first);
-        let start = first * columns;
-        Tile::new(&values[start..start + padded(rows) * columns], rows)
-    })
 }
 
 #[cfg(test)]

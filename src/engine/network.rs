@@ -109,12 +109,17 @@ impl<F: Real> Network<F> {
     /// Adds the gradient of a tile to the sums, or passes them on to `grad`, as long as w. The padding of
     /// `d_out` is zero.
     pub(crate) fn backward(&mut self, w: &[f64], x: Tile, d_out: Tile, grad: &mut [f64]) {
-        F::copy_in(d_out.values(), d_out.stride(), &mut self.delta);
-        self.walk_back(w, x, grad);
+        let is_linear = self.layers.last().is_some_and(|l| l.activation == Activation::Identity);
+        let direct = F::as_is(d_out.values()).filter(|_| is_linear);
+        if direct.is_none() {
+            F::copy_in(d_out.values(), d_out.stride(), &mut self.delta);
+        }
+        self.walk_back(w, x, direct, grad);
     }
 
-    /// Does the work of [`backward`](Self::backward) with the derivative in `delta`.
-    fn walk_back(&mut self, w: &[f64], x: Tile, grad: &mut [f64]) {
+    /// Does the work of [`backward`](Self::backward) with the derivative in `delta`, or in `direct` where the outputs are
+    /// linear.
+    fn walk_back(&mut self, w: &[f64], x: Tile, direct: Option<&[F]>, grad: &mut [f64]) {
         let stride = F::stride_of(x.stride());
         let x_kept = F::kept(x.values(), &self.x);
         let (w, all_in_own) = (F::kept(w, &self.w), self.all_in_own);
@@ -125,6 +130,7 @@ impl<F: Real> Network<F> {
             walk,
             &x_kept[..self.layers[0].inputs * stride],
             &self.outputs,
+            direct,
             deltas,
             &mut self.sums,
             fresh,
@@ -175,7 +181,7 @@ impl Network<f32> {
         let last = self.layers.len() - 1;
         let n = self.layers[last].units * f32::stride_of(x.stride());
         write(&self.outputs[last].h, &mut self.delta[..n]);
-        self.walk_back(&[], x, grad);
+        self.walk_back(&[], x, None, grad);
     }
 }
 
@@ -264,7 +270,8 @@ fn forward_body<F: Real, V: Vector<F>>(
             Some(h) => h,
             None => direct.take().expect("the last layer alone has no memory of its own"),
         };
-        dense::forward::<F, V>(level, weights, bias, input, stride, h);
+        let size = [layer.units, layer.inputs];
+        dense::forward::<F, V>(level, size, weights, bias, input, stride, h);
         let kept = &mut kept[..if layer.activation.keeps() { n } else { 0 }];
         if all_in_own {
             layer.activation.forward_in_own(h, kept);
@@ -281,6 +288,7 @@ fn backward_body<F: Real, V: Vector<F>>(
     walk: Walk<F>,
     x: &[F],
     outputs: &[Outputs<F>],
+    mut direct: Option<&[F]>,
     deltas: [&mut [F]; 2],
     sums: &mut [F],
     fresh: bool,
@@ -296,25 +304,22 @@ fn backward_body<F: Real, V: Vector<F>>(
             let kept = &kept[..if layer.activation.keeps() { n } else { 0 }];
             layer.activation.backward(&h[..n], kept, &mut delta[..n]);
         }
+        let delta_z = direct.take().unwrap_or(&delta[..n]);
         let (weights, of_layer);
         (w, weights) = w.split_at(w.len() - layer.len());
         (sums, of_layer) = sums.split_at_mut(sums.len() - layer.n_sums::<F>());
         let input = if l == 0 { x } else { &outputs[l - 1].h[..layer.inputs * stride] };
+        let size = [layer.units, layer.inputs];
         dense::backward_weights::<F, V>(
-            level,
-            &delta[..n],
-            input,
-            stride,
-            of_layer,
-            layer.bias,
-            fresh,
+            level, size, delta_z, input, stride, of_layer, layer.bias, fresh,
         );
         if l > 0 {
             let weights = &weights[..layer.n_weights()];
             dense::backward_inputs::<F, V>(
                 level,
+                size,
                 weights,
-                &delta[..n],
+                delta_z,
                 stride,
                 &mut below[..layer.inputs * stride],
             );
@@ -344,7 +349,8 @@ dispatch! {
 }
 dispatch! {
     fn backward<F>(
-        walk: Walk<F>, x: &[F], outputs: &[Outputs<F>], deltas: [&mut [F]; 2], sums: &mut [F], fresh: bool,
+        walk: Walk<F>, x: &[F], outputs: &[Outputs<F>], direct: Option<&[F]>, deltas: [&mut [F]; 2], sums: &mut [F],
+        fresh: bool,
     ) => backward_body
 }
 dispatch! {
@@ -360,7 +366,8 @@ fn product_body<F: Real, V: Vector<F>>(
     stride: usize,
     z: &mut [F],
 ) {
-    dense::forward::<F, V>(level, w, b, x, stride, z);
+    let size = [z.len() / stride, x.len() / stride];
+    dense::forward::<F, V>(level, size, w, b, x, stride, z);
 }
 #[inline(always)]
 fn inputs_product_body<V: Vector<f64>>(
@@ -370,7 +377,8 @@ fn inputs_product_body<V: Vector<f64>>(
     stride: usize,
     dx: &mut [f64],
 ) {
-    dense::backward_inputs::<f64, V>(level, w, dz, stride, dx);
+    let size = [dz.len() / stride, dx.len() / stride];
+    dense::backward_inputs::<f64, V>(level, size, w, dz, stride, dx);
 }
 #[inline(always)]
 fn weights_product_body<V: Vector<f64>>(
@@ -382,7 +390,8 @@ fn weights_product_body<V: Vector<f64>>(
     bias: bool,
     fresh: bool,
 ) {
-    dense::backward_weights::<f64, V>(level, dz, x, stride, sums, bias, fresh);
+    let size = [dz.len() / stride, x.len() / stride];
+    dense::backward_weights::<f64, V>(level, size, dz, x, stride, sums, bias, fresh);
 }
 
 dispatch! {

@@ -123,7 +123,9 @@ fn descend_body<V: Vector<f64>>(
     let last = layers.len() - 1;
     for (x, y) in x.iter().zip(y.iter()) {
         for r in 0..x.rows() {
-            (0..x.columns()).for_each(|i| row[i] = x.column(i)[r]);
+            for i in 0..x.columns() {
+                row[i] = x.column(i)[r];
+            }
             for l in 0..=last {
                 let (below, of_layer) = layers.split_at_mut(l);
                 let input = below.last().map_or(&*row, |below| &below.h);

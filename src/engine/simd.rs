@@ -2,6 +2,8 @@
 //!
 //! A kernel is an `#[inline(always)]` function generic over a [`Vector`] of f64 or f32. [`dispatch!`] compiles it
 //! for AVX-512, for AVX2 with FMA and for the target's baseline, and calls the widest that the processor has.
+//! Kernels have plain loops: what the compiler leaves as a function of its own, as it does with closures and with the
+//! functions of iterators that call them where a crate is compiled in many units, has the baseline's instructions.
 //! Sums and products are written with vectors, which stay in registers; loops over slices are left to the
 //! compiler, which vectorises them for the same instruction set.
 
@@ -212,6 +214,8 @@ pub(crate) trait Real: NdFloat + Default {
     }
     /// The copy of `from` that [`keep`](Self::keep) made, or `from` itself.
     fn kept<'a>(from: &'a [f64], kept: &'a [Self]) -> &'a [Self];
+    /// `from`, if it can be read there, else nothing.
+    fn as_is(from: &[f64]) -> Option<&[Self]>;
     /// `to`, if results can be written there, else nothing.
     fn direct(to: &mut [f64]) -> &mut [Self];
     /// Copies columns of [`stride_of`](Self::stride_of) numbers to columns of `stride`.
@@ -268,6 +272,9 @@ impl Real for f64 {
     fn kept<'a>(from: &'a [f64], _: &'a [f64]) -> &'a [f64] {
         from
     }
+    fn as_is(from: &[f64]) -> Option<&[f64]> {
+        Some(from)
+    }
     fn direct(to: &mut [f64]) -> &mut [f64] {
         to
     }
@@ -313,6 +320,9 @@ impl Real for f32 {
     }
     fn kept<'a>(_: &'a [f64], kept: &'a [f32]) -> &'a [f32] {
         kept
+    }
+    fn as_is(_: &[f64]) -> Option<&[f32]> {
+        None
     }
     fn direct(_: &mut [f64]) -> &mut [f32] {
         &mut []
@@ -427,21 +437,32 @@ impl<F: Real, const L: usize, S: Simd> Vector<F> for Lanes<F, L, S> {
         values.as_chunks_mut().0
     }
     #[inline(always)]
-    fn add(self, other: Self) -> Self {
-        Self(std::array::from_fn(|l| self.0[l] + other.0[l]), self.1)
+    fn add(mut self, other: Self) -> Self {
+        for l in 0..L {
+            self.0[l] += other.0[l];
+        }
+        self
     }
     #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        Self(std::array::from_fn(|l| self.0[l] - other.0[l]), self.1)
+    fn sub(mut self, other: Self) -> Self {
+        for l in 0..L {
+            self.0[l] -= other.0[l];
+        }
+        self
     }
     #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        Self(std::array::from_fn(|l| self.0[l] * other.0[l]), self.1)
+    fn mul(mut self, other: Self) -> Self {
+        for l in 0..L {
+            self.0[l] *= other.0[l];
+        }
+        self
     }
     #[inline(always)]
-    fn mul_add(self, a: Self, b: Self) -> Self {
-        let lane = |l: usize| F::multiply_add::<S>(self.0[l], a.0[l], b.0[l]);
-        Self(std::array::from_fn(lane), self.1)
+    fn mul_add(mut self, a: Self, b: Self) -> Self {
+        for l in 0..L {
+            self.0[l] = F::multiply_add::<S>(self.0[l], a.0[l], b.0[l]);
+        }
+        self
     }
 }
 

@@ -9,7 +9,7 @@ use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
 use crate::likelihood::{
     Bernoulli, Beta, Categorical, Censored, Gaussian, HeteroscedasticGaussian, Hurdle, Likelihood,
-    NegativeBinomial, NormalNoise, Ordinal, Poisson, SecondOrderLikelihood, StudentTNoise,
+    NegativeBinomial, NormalNoise, Ordinal, Poisson, SecondOrderLikelihood, StudentTNoise, Weights,
     ZeroInflated,
 };
 use crate::rng::ChainRng;
@@ -88,7 +88,7 @@ impl Likelihood for AnyLikelihood {
         phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -136,7 +136,7 @@ impl SecondOrderLikelihood for AnyLikelihood {
         out: Tile,
         mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         r_phi: &[f64],
         r_d_out: TileMut,

@@ -2,11 +2,11 @@
 
 use ndarray::Array2;
 
-use super::{Likelihood, SecondOrderLikelihood, check_outputs, logit_tangent, mismatch};
+use super::{Likelihood, SecondOrderLikelihood, Weights, check_outputs, logit_tangent, mismatch};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
-use crate::engine::elementary::{sigmoid_in_place, softplus_and_sigmoid, softplus_in_place};
+use crate::engine::elementary::{STRIP, sigmoid_in_place, softplus_and_sigmoid, softplus_in_place};
 use crate::engine::simd::Vector;
 use crate::engine::{Tile, TileMut};
 use crate::rng::ChainRng;
@@ -53,21 +53,11 @@ impl Likelihood for Bernoulli {
         _phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
-        // A part of the rows at a time: a small array is cleared.
-        const ROWS: usize = 64;
-        let mut softplus = [0.0; ROWS];
-        let parts = out.values().chunks(ROWS).zip(d_out.values().chunks_mut(ROWS));
-        let rows = y.column(0).chunks(ROWS).zip(weights.chunks(ROWS));
-        parts.zip(rows).fold(0.0, |ell, ((z, d), (y, w))| {
-            let softplus = &mut softplus[..z.len()];
-            softplus.copy_from_slice(z);
-            softplus_and_sigmoid(softplus, d);
-            ell + gradient([y, z, softplus, w], d)
-        })
+        gradient(out.values(), y.column(0), weights, d_out.values())
     }
 
     fn mean(&self, _phi: &[f64], out: Tile, mut mean: TileMut) {
@@ -92,33 +82,77 @@ impl Likelihood for Bernoulli {
 }
 
 dispatch! {
-    /// Replaces the sigmoids of z in `d` by w (y - sigmoid z), and returns the sum of w (y z - softplus z),
-    /// given y, z, softplus z and w.
-    fn gradient(rows: [&[f64]; 4], d: &mut [f64]) -> f64 => gradient_body
+    /// Writes w (y - sigmoid z) into `d`, and returns the sum of w (y z - softplus z), given the y and w of the rows; z
+    /// and `d` are padded.
+    fn gradient(z: &[f64], y: &[f64], w: Weights, d: &mut [f64]) -> f64 => gradient_body
 }
 
 #[inline(always)]
 fn gradient_body<V: Vector<f64>>(
     level: V::Level,
-    [y, z, softplus, w]: [&[f64]; 4],
+    z: &[f64],
+    y: &[f64],
+    w: Weights,
+    d: &mut [f64],
+) -> f64 {
+    if w.are_ones() {
+        gradient_by::<V, false>(level, z, y, &w, d)
+    } else {
+        gradient_by::<V, true>(level, z, y, &w, d)
+    }
+}
+
+/// The same; w = 1 unless `WEIGHTED`.
+#[inline(always)]
+fn gradient_by<V: Vector<f64>, const WEIGHTED: bool>(
+    level: V::Level,
+    z: &[f64],
+    y: &[f64],
+    w: &[f64],
     d: &mut [f64],
 ) -> f64 {
     let mut sums = [V::splat(level, 0.0); 2];
-    let whole = y.len() - y.len() % V::LANES;
-    let rows = V::chunks(y).iter().zip(V::chunks(z)).zip(V::chunks(softplus)).zip(V::chunks_mut(d));
-    for ((((y, z), softplus), d), w) in rows.zip(V::chunks(w)) {
+    let (n, rows) = (y.len() % STRIP, y.len());
+    // All but w and y are padded, perhaps by a strip.
+    let strips = y.as_chunks::<STRIP>().0.iter().zip(w.as_chunks().0);
+    for ((y, w), (z, d)) in strips.zip(z.as_chunks().0.iter().zip(d.as_chunks_mut().0)) {
+        strip::<V, WEIGHTED>(level, z, y, w, d, &mut sums);
+    }
+    if n > 0 {
+        // Rows of weight 0 fill the last strip.
+        let ([mut z_last, mut y_last, mut w_last], mut d_last) = ([[0.0; STRIP]; 3], [0.0; STRIP]);
+        z_last[..n].copy_from_slice(&z[rows - n..rows]);
+        y_last[..n].copy_from_slice(&y[rows - n..]);
+        w_last[..n].copy_from_slice(&w[rows - n..]);
+        strip::<V, true>(level, &z_last, &y_last, &w_last, &mut d_last, &mut sums);
+        d[rows - n..rows].copy_from_slice(&d_last[..n]);
+    }
+    sums[0].add(sums[1]).sum()
+}
+
+/// A strip of rows, whose terms are added to `sums`.
+#[inline(always)]
+fn strip<V: Vector<f64>, const WEIGHTED: bool>(
+    level: V::Level,
+    z: &[f64; STRIP],
+    y: &[f64; STRIP],
+    w: &[f64; STRIP],
+    d: &mut [f64; STRIP],
+    sums: &mut [V; 2],
+) {
+    let mut softplus = [0.0; STRIP];
+    for i in 0..STRIP {
+        (softplus[i], d[i]) = softplus_and_sigmoid::<V::Level>(z[i]);
+    }
+    let rows = V::chunks(y).iter().zip(V::chunks(z)).zip(V::chunks(w));
+    for ((((y, z), w), softplus), d) in rows.zip(V::chunks(&softplus)).zip(V::chunks_mut(d)) {
         let (y, w) = (V::load(level, y), V::load(level, w));
-        w.mul(y.sub(V::load(level, d))).store(d);
+        let slope = y.sub(V::load(level, d)); //~ bernoulli-gradient
         let ell = y.mul(V::load(level, z)).sub(V::load(level, softplus));
-        sums = [sums[1], sums[0].add(w.mul(ell))];
+        let (slope, ell) = if WEIGHTED { (w.mul(slope), w.mul(ell)) } else { (slope, ell) };
+        slope.store(d);
+        *sums = [sums[1], sums[0].add(ell)];
     }
-    let mut ell = sums[0].add(sums[1]).sum();
-    let rows = y.iter().zip(z).zip(softplus).zip(d).zip(w).skip(whole);
-    for ((((y, z), softplus), d), w) in rows {
-        ell += w * (y * z - softplus);
-        *d = w * (y - *d); //~ bernoulli-gradient
-    }
-    ell
 }
 
 impl SecondOrderLikelihood for Bernoulli {
@@ -130,7 +164,7 @@ impl SecondOrderLikelihood for Bernoulli {
         _out: Tile,
         mean: Tile,
         _y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         _r_phi: &[f64],
         mut r_d_out: TileMut,

@@ -4,8 +4,8 @@ use ndarray::Array2;
 
 use super::gamma_functions::{digamma_excess, log_inverse_rest, trigamma_excess};
 use super::{
-    Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, logistic, mismatch, sigmoid,
-    weighted,
+    Likelihood, ORDINARY, SecondOrderLikelihood, Weights, check_outputs, logistic, mismatch,
+    sigmoid, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -208,7 +208,7 @@ impl Likelihood for Beta {
         phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -273,7 +273,7 @@ impl SecondOrderLikelihood for Beta {
         out: Tile,
         _mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,

@@ -3,8 +3,8 @@
 use ndarray::Array2;
 
 use super::{
-    Likelihood, SecondOrderLikelihood, check_outputs, check_trials, draw_binomial, logit_tangent,
-    mismatch, weighted,
+    Likelihood, SecondOrderLikelihood, Weights, check_outputs, check_trials, draw_binomial,
+    logit_tangent, mismatch, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -71,7 +71,7 @@ impl Likelihood for Binomial {
         _phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
@@ -135,7 +135,7 @@ impl SecondOrderLikelihood for Binomial {
         _out: Tile,
         mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         _r_phi: &[f64],
         mut r_d_out: TileMut,

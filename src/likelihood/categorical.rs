@@ -3,15 +3,15 @@
 use ndarray::Array2;
 
 use super::{
-    Likelihood, SecondOrderLikelihood, check_outputs, cumulate_softmax, mismatch, softmax_parts,
-    softmax_tangent,
+    Likelihood, SecondOrderLikelihood, Weights, check_outputs, cumulate_softmax, mismatch,
+    softmax_parts, softmax_tangent,
 };
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::engine::elementary::ln_in_place;
 use crate::engine::simd::Vector;
-use crate::engine::{LANES, TILE_ROWS, Tile, TileMut};
+use crate::engine::{TILE_ROWS, Tile, TileMut};
 use crate::rng::ChainRng;
 
 /// P(class k) = softmax(f(x))_k. The model has one output per class.
@@ -60,7 +60,7 @@ impl Likelihood for Categorical {
         _phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
@@ -73,9 +73,8 @@ impl Likelihood for Categorical {
         let log_sum = &mut log_sum[..stride];
         log_sum.copy_from_slice(sum);
         ln_in_place(log_sum);
-        let rows = [y.column(0), weights];
-        let of_class = gradient(out.values(), rows, maximum, sum, d_out.values());
-        of_class - log_sum.iter().zip(weights).map(|(log_sum, w)| w * log_sum).sum::<f64>()
+        let parts = [maximum, sum, log_sum];
+        gradient(out.values(), y.column(0), weights, parts, d_out.values())
     }
 
     fn mean(&self, _phi: &[f64], out: Tile, mean: TileMut) {
@@ -108,37 +107,63 @@ impl Likelihood for Categorical {
 
 dispatch! {
     /// Replaces e = exp(z - max z) in `d` by w (1[k = y] - e / sum e), and returns the sum of
-    /// w (z_y - max z), given y and w in `rows`. All but these are padded.
-    fn gradient(z: &[f64], rows: [&[f64]; 2], maximum: &[f64], sum: &mut [f64], d: &mut [f64]) -> f64
+    /// w (z_y - max z - log sum e), given the y and w of the rows, and max z, sum e and log sum e in `parts`. All but y
+    /// and w are padded.
+    fn gradient(z: &[f64], y: &[f64], w: Weights, parts: [&mut [f64]; 3], d: &mut [f64]) -> f64
         => gradient_body
 }
 
 #[inline(always)]
 fn gradient_body<V: Vector<f64>>(
-    _: V::Level,
+    level: V::Level,
     z: &[f64],
-    [y, w]: [&[f64]; 2],
-    maximum: &[f64],
-    sum: &mut [f64],
+    y: &[f64],
+    w: Weights,
+    parts: [&mut [f64]; 3],
     d: &mut [f64],
 ) -> f64 {
-    sum.iter_mut().for_each(|sum| *sum = 1.0 / *sum);
-    let (columns, mut ell) = (z.chunks_exact(sum.len()).zip(d.chunks_exact_mut(sum.len())), 0.0);
-    for (k, (z, d)) in columns.enumerate() {
+    if w.are_ones() {
+        gradient_by::<V, false>(level, z, y, &w, parts, d)
+    } else {
+        gradient_by::<V, true>(level, z, y, &w, parts, d)
+    }
+}
+
+/// The same; w = 1 unless `WEIGHTED`.
+#[inline(always)]
+fn gradient_by<V: Vector<f64>, const WEIGHTED: bool>(
+    level: V::Level,
+    z: &[f64],
+    y: &[f64],
+    w: &[f64],
+    [maximum, sum, log_sum]: [&mut [f64]; 3],
+    d: &mut [f64],
+) -> f64 {
+    let stride = sum.len();
+    for (sum, log_sum) in sum.iter_mut().zip(&mut *log_sum) {
+        (*sum, *log_sum) = (1.0 / *sum, -*log_sum);
+    }
+    let (log_p, inverse) = (&mut log_sum[..y.len()], &sum[..y.len()]);
+    for (k, (z, d)) in z.chunks_exact(stride).zip(d.chunks_exact_mut(stride)).enumerate() {
         let k = k as f64;
         // In vectors: a comparison for every class instead of a row's jump to its own.
-        let mut of_class = [0.0; TILE_ROWS];
-        let rows = z.iter().zip(y).zip(w).zip(maximum).zip(&*sum).zip(d).zip(&mut of_class);
-        for ((((((z, y), w), m), inverse), d), of_class) in rows {
+        let rows = z.iter().zip(y).zip(w).zip(&*maximum).zip(inverse).zip(d).zip(&mut *log_p);
+        for ((((((z, y), w), m), inverse), d), log_p) in rows {
             let is = *y == k;
-            *d = w * (if is { 1.0 } else { 0.0 } - *d * inverse); //~ softmax-gradient
-            *of_class = if is { w * (z - m) } else { 0.0 };
+            let slope = if is { 1.0 } else { 0.0 } - *d * inverse; //~ softmax-gradient
+            *d = if WEIGHTED { w * slope } else { slope };
+            *log_p += if is { z - m } else { 0.0 };
         }
-        let (lanes, mut sums) = (of_class.as_chunks::<LANES>().0, [0.0; LANES]);
-        for of_class in &lanes[..y.len().div_ceil(LANES)] {
-            sums.iter_mut().zip(of_class).for_each(|(sum, x)| *sum += x);
-        }
-        ell += sums.iter().sum::<f64>();
+    }
+    let whole = y.len() - y.len() % V::LANES;
+    let mut sums = V::splat(level, 0.0);
+    for (log_p, w) in V::chunks(log_p).iter().zip(V::chunks(w)) {
+        let log_p = V::load(level, log_p);
+        sums = sums.add(if WEIGHTED { V::load(level, w).mul(log_p) } else { log_p });
+    }
+    let mut ell = sums.sum();
+    for (log_p, w) in log_p[whole..].iter().zip(&w[whole..]) {
+        ell += if WEIGHTED { w * log_p } else { *log_p };
     }
     ell
 }
@@ -165,7 +190,7 @@ impl SecondOrderLikelihood for Categorical {
         _out: Tile,
         mean: Tile,
         _y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         _r_phi: &[f64],
         r_d_out: TileMut,

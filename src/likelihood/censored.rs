@@ -4,8 +4,8 @@ use ndarray::Array2;
 
 use super::normal_tails::{Tail, log_density, tail};
 use super::{
-    Likelihood, ORDINARY, SecondOrderLikelihood, TimeDistribution, TimeFamily, check_outputs,
-    ln_1m_exp, mismatch, ordinary, over_exp_m1, weighted,
+    Likelihood, ORDINARY, SecondOrderLikelihood, TimeDistribution, TimeFamily, Weights,
+    check_outputs, ln_1m_exp, mismatch, ordinary, over_exp_m1, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -524,7 +524,7 @@ impl Likelihood for Censored {
         phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -589,7 +589,7 @@ impl SecondOrderLikelihood for Censored {
         out: Tile,
         _mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,

@@ -2,7 +2,10 @@
 
 use ndarray::Array2;
 
-use super::{Likelihood, NormalNoise, SecondOrderLikelihood, check_outputs, mismatch, subtract};
+use super::{
+    LN_TAU, Likelihood, NormalNoise, SecondOrderLikelihood, Weights, check_outputs, mismatch,
+    subtract,
+};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
@@ -61,7 +64,7 @@ impl Gaussian {
     }
 
     /// The weighted sum of squared residuals of a tile.
-    pub(crate) fn squared_error(out: Tile, y: Tile, weights: &[f64]) -> f64 {
+    pub(crate) fn squared_error(out: Tile, y: Tile, weights: Weights) -> f64 {
         let of_column = |j| {
             let rows = out.column(j).iter().zip(y.column(j)).zip(weights);
             rows.map(|((f, y), w)| w * ((y - f) * (y - f))).sum::<f64>() //~ weighted-squares
@@ -108,7 +111,7 @@ impl Likelihood for Gaussian {
             }
         }
         //~ gaussian-constant
-        let constant = -0.5 * out.columns() as f64 * (ln(std::f64::consts::TAU) + eta);
+        let constant = -0.5 * out.columns() as f64 * (LN_TAU + eta);
         let scale = -0.5 * exp(-eta);
         for row in rows {
             *row = scale * *row + constant;
@@ -120,7 +123,7 @@ impl Likelihood for Gaussian {
         phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -128,15 +131,15 @@ impl Likelihood for Gaussian {
         let precision = exp(-eta);
         let sse: f64 = (0..out.columns())
             .map(|j| {
-                let rows = [y.column(j), out.column(j), weights];
-                scaled_residuals(rows, precision, d_out.column(j))
+                let rows = [y.column(j), out.column(j)];
+                scaled_residuals(rows, weights, precision, d_out.column(j))
             })
             .sum();
-        let n = weights.iter().sum::<f64>() * out.columns() as f64; //~ gaussian-count
+        let n = weights.sum() * out.columns() as f64; //~ gaussian-count
         if let Some(d_eta) = d_phi.first_mut() {
             *d_eta += 0.5 * (precision * sse - n); //~ gaussian-noise-gradient
         }
-        -0.5 * (n * (ln(std::f64::consts::TAU) + eta) + precision * sse)
+        -0.5 * (n * (LN_TAU + eta) + precision * sse)
     }
 
     fn variance(&self, phi: &[f64], _out: Tile, mut variance: TileMut) -> bool {
@@ -168,15 +171,32 @@ impl Likelihood for Gaussian {
 }
 
 dispatch! {
-    /// Writes scale w (y - f) into `d`, and returns the sum of w (y - f)^2, given y, f and w.
-    fn scaled_residuals(rows: [&[f64]; 3], scale: f64, d: &mut [f64]) -> f64
+    /// Writes scale w (y - f) into `d`, and returns the sum of w (y - f)^2, given y and f in `rows` and w.
+    fn scaled_residuals(rows: [&[f64]; 2], w: Weights, scale: f64, d: &mut [f64]) -> f64
         => scaled_residuals_body
 }
 
 #[inline(always)]
 fn scaled_residuals_body<V: Vector<f64>>(
     level: V::Level,
-    [y, f, w]: [&[f64]; 3],
+    rows: [&[f64]; 2],
+    w: Weights,
+    scale: f64,
+    d: &mut [f64],
+) -> f64 {
+    if w.are_ones() {
+        residuals_by::<V, false>(level, rows, &w, scale, d)
+    } else {
+        residuals_by::<V, true>(level, rows, &w, scale, d)
+    }
+}
+
+/// The same; w = 1 unless `WEIGHTED`.
+#[inline(always)]
+fn residuals_by<V: Vector<f64>, const WEIGHTED: bool>(
+    level: V::Level,
+    [y, f]: [&[f64]; 2],
+    w: &[f64],
     scale: f64,
     d: &mut [f64],
 ) -> f64 {
@@ -186,7 +206,7 @@ fn scaled_residuals_body<V: Vector<f64>>(
     let rows = V::chunks(y).iter().zip(V::chunks(f)).zip(V::chunks(w)).zip(V::chunks_mut(d));
     for (((y, f), w), d) in rows {
         let residual = V::load(level, y).sub(V::load(level, f));
-        let weighted = V::load(level, w).mul(residual);
+        let weighted = if WEIGHTED { V::load(level, w).mul(residual) } else { residual };
         // Two sums by turns, so that additions wait less for each other.
         sums = [sums[1], weighted.mul_add(residual, sums[0])];
         scales.mul(weighted).store(d);
@@ -195,7 +215,7 @@ fn scaled_residuals_body<V: Vector<f64>>(
     let rows = y[whole..].iter().zip(&f[whole..]).zip(&w[whole..]).zip(&mut d[whole..]);
     for (((y, f), w), d) in rows {
         let residual = y - f;
-        let weighted = w * residual;
+        let weighted = if WEIGHTED { w * residual } else { residual };
         sum += weighted * residual;
         *d = scale * weighted;
     }
@@ -210,7 +230,7 @@ impl SecondOrderLikelihood for Gaussian {
         _out: Tile,
         mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,
@@ -241,9 +261,7 @@ impl SecondOrderLikelihood for Gaussian {
         if let Some(r_d_eta) = r_d_phi.first_mut() {
             *r_d_eta -= match curvature {
                 Curvature::Observed => precision * (cross + 0.5 * sse * r_eta),
-                Curvature::Expected => {
-                    0.5 * (weights.iter().sum::<f64>() * mean.columns() as f64) * r_eta
-                }
+                Curvature::Expected => 0.5 * (weights.sum() * mean.columns() as f64) * r_eta,
             };
         }
     }

@@ -2,7 +2,10 @@
 
 use ndarray::Array2;
 
-use super::{Likelihood, NormalNoise, SecondOrderLikelihood, check_outputs, mismatch, weighted};
+use super::{
+    LN_TAU, Likelihood, NormalNoise, SecondOrderLikelihood, Weights, check_outputs, mismatch,
+    weighted,
+};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
@@ -89,12 +92,12 @@ impl Likelihood for HeteroscedasticGaussian {
         _phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
-        let n = weights.iter().sum::<f64>() * y.columns() as f64;
-        let mut ell = -0.5 * n * ln(std::f64::consts::TAU);
+        let n = weights.sum() * y.columns() as f64;
+        let mut ell = -0.5 * n * LN_TAU;
         for j in 0..y.columns() {
             let s = out.column(y.columns() + j);
             for_each_residual(out, y, j, |i, t, scaled| {
@@ -176,7 +179,7 @@ impl SecondOrderLikelihood for HeteroscedasticGaussian {
         out: Tile,
         _mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         _r_phi: &[f64],
         mut r_d_out: TileMut,

@@ -4,8 +4,8 @@ use ndarray::Array2;
 
 use super::count_rows::{Counts, NoZero, Rows, draw};
 use super::{
-    Likelihood, SecondOrderLikelihood, check_outputs, encode_plain_counts, ln_1m_exp, sigmoid,
-    softplus, weighted,
+    Likelihood, SecondOrderLikelihood, Weights, check_outputs, encode_plain_counts, ln_1m_exp,
+    sigmoid, softplus, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -162,7 +162,7 @@ impl Likelihood for Hurdle {
         phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -258,7 +258,7 @@ impl SecondOrderLikelihood for Hurdle {
         out: Tile,
         _mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,
@@ -283,7 +283,7 @@ impl SecondOrderLikelihood for Hurdle {
             *d = weighted(share, of_eta - less[0]);
             of_rho += weighted(share, own - less[1]);
         }
-        let of_omega = -weights.iter().sum::<f64>() * sigmoid(omega) * sigmoid(-omega) * r_omega;
+        let of_omega = -weights.sum() * sigmoid(omega) * sigmoid(-omega) * r_omega;
         self.counts.add(of_rho, of_omega, r_d_phi);
     }
 }

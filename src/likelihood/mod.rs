@@ -47,6 +47,7 @@ mod ordinal;
 mod poisson;
 mod student_t_noise;
 mod time_distribution;
+mod weights;
 mod zero_inflated;
 
 pub use bernoulli::Bernoulli;
@@ -65,6 +66,7 @@ pub use ordinal::Ordinal;
 pub use poisson::Poisson;
 pub use student_t_noise::StudentTNoise;
 pub use time_distribution::{TimeDistribution, TimeFamily};
+pub use weights::Weights;
 pub use zero_inflated::ZeroInflated;
 
 use ndarray::Array2;
@@ -108,14 +110,14 @@ pub trait Likelihood: Sync {
     /// writes its derivative with respect to f into `d_out` (padding: anything), and adds that with
     /// respect to phi to `d_phi`.
     ///
-    /// There is a weight for each row, finite and at least 0: ones where the data have none. A row of
+    /// There is a weight for each row, finite and at least 0: [ones](Weights::ones) where the data have none. A row of
     /// weight 0 counts for nothing, also where its density is 0.
     fn log_lik_grad(
         &self,
         phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64;
@@ -200,7 +202,7 @@ pub trait SecondOrderLikelihood: Likelihood {
         out: Tile,
         mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         r_phi: &[f64],
         r_d_out: TileMut,
@@ -209,14 +211,14 @@ pub trait SecondOrderLikelihood: Likelihood {
 }
 
 /// -w trials p (1 - p) R z for one logit; `trials` and `weights` w of all rows.
-fn logit_tangent(trials: Option<&[f64]>, weights: &[f64], p: &[f64], r: &[f64], r_d: &mut [f64]) {
+fn logit_tangent(trials: Option<&[f64]>, weights: Weights, p: &[f64], r: &[f64], r_d: &mut [f64]) {
     for (i, ((d, p), r)) in r_d.iter_mut().zip(p).zip(r).enumerate() {
         *d = weights[i] * (-trials.map_or(1.0, |n| n[i]) * p * (1.0 - p) * r);
     }
 }
 
 /// -w trials p_k (R z_k - sum_j p_j R z_j) for the K logits of each row.
-fn softmax_tangent(trials: Option<&[f64]>, weights: &[f64], p: Tile, r: Tile, mut r_d: TileMut) {
+fn softmax_tangent(trials: Option<&[f64]>, weights: Weights, p: Tile, r: Tile, mut r_d: TileMut) {
     let mut mean = [0.0; TILE_ROWS];
     for j in 0..p.columns() {
         for ((mean, p), r) in mean.iter_mut().zip(p.column(j)).zip(r.column(j)) {
@@ -270,13 +272,13 @@ fn check_trials(likelihood: &str, counts: &Array2<f64>) -> Result<(), Error> {
     }
 }
 
+/// log(2 pi).
+const LN_TAU: f64 = 1.8378770664093453;
+
 /// count * log_probability, with 0 * -inf = 0.
 pub(crate) fn weighted(count: f64, log_probability: f64) -> f64 {
     if count == 0.0 { 0.0 } else { count * log_probability }
 }
-
-/// The weights of the rows of a tile that have none.
-pub(crate) static ONES: [f64; TILE_ROWS] = [1.0; TILE_ROWS];
 
 /// Writes the largest of each row's columns into `maximum` (as long as a padded column).
 #[inline(always)]
@@ -304,7 +306,9 @@ dispatch! {
 fn subtract_maximum_body<V: Vector<f64>>(_: V::Level, values: &mut [f64], maximum: &mut [f64]) {
     row_maximum(values, maximum);
     for column in values.chunks_exact_mut(maximum.len()) {
-        column.iter_mut().zip(&*maximum).for_each(|(z, m)| *z -= m);
+        for (z, m) in column.iter_mut().zip(&*maximum) {
+            *z -= m;
+        }
     }
 }
 
@@ -315,7 +319,9 @@ dispatch! {
 fn sum_columns_body<V: Vector<f64>>(_: V::Level, values: &[f64], sum: &mut [f64]) {
     sum.fill(0.0);
     for column in values.chunks_exact(sum.len()) {
-        sum.iter_mut().zip(column).for_each(|(s, e)| *s += e);
+        for (s, e) in sum.iter_mut().zip(column) {
+            *s += e;
+        }
     }
 }
 

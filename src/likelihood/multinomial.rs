@@ -4,7 +4,7 @@ use ndarray::Array2;
 
 use super::categorical::softmax;
 use super::{
-    Likelihood, SecondOrderLikelihood, check_outputs, check_trials, cumulate_softmax,
+    Likelihood, SecondOrderLikelihood, Weights, check_outputs, check_trials, cumulate_softmax,
     draw_binomial, mismatch, row_maximum, softmax_parts, softmax_tangent, weighted,
 };
 use crate::Error;
@@ -78,7 +78,7 @@ impl Likelihood for Multinomial {
         _phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
@@ -142,7 +142,7 @@ impl SecondOrderLikelihood for Multinomial {
         _out: Tile,
         mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         _r_phi: &[f64],
         r_d_out: TileMut,

@@ -6,8 +6,8 @@ use ndarray::Array2;
 
 use super::gamma_functions::{digamma_rise, log_rise, trigamma_rise};
 use super::{
-    Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, draw_poisson, encode_plain_counts,
-    exp_of, ordinary, sigmoid, weighted,
+    Likelihood, ORDINARY, SecondOrderLikelihood, Weights, check_outputs, draw_poisson,
+    encode_plain_counts, exp_of, ordinary, sigmoid, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -196,7 +196,7 @@ impl Likelihood for NegativeBinomial {
         phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -250,7 +250,7 @@ impl SecondOrderLikelihood for NegativeBinomial {
         out: Tile,
         mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,

@@ -3,8 +3,8 @@
 use ndarray::Array2;
 
 use super::{
-    Likelihood, ORDINARY, SecondOrderLikelihood, check_outputs, ln_1m_exp, logistic, mismatch,
-    over_exp_m1, sigmoid, weighted,
+    Likelihood, ORDINARY, SecondOrderLikelihood, Weights, check_outputs, ln_1m_exp, logistic,
+    mismatch, over_exp_m1, sigmoid, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -234,7 +234,7 @@ impl Likelihood for Ordinal {
         phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -331,7 +331,7 @@ impl SecondOrderLikelihood for Ordinal {
         out: Tile,
         _mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,

@@ -3,8 +3,8 @@
 use ndarray::Array2;
 
 use super::{
-    Likelihood, SecondOrderLikelihood, check_outputs, draw_poisson, encode_plain_counts, exp_of,
-    weighted,
+    Likelihood, SecondOrderLikelihood, Weights, check_outputs, draw_poisson, encode_plain_counts,
+    exp_of, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -63,7 +63,7 @@ impl Likelihood for Poisson {
         _phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         _d_phi: &mut [f64],
     ) -> f64 {
@@ -107,7 +107,7 @@ impl SecondOrderLikelihood for Poisson {
         _out: Tile,
         mean: Tile,
         _y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         _r_phi: &[f64],
         mut r_d_out: TileMut,

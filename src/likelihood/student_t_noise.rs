@@ -4,8 +4,8 @@ use ndarray::Array2;
 
 use super::gamma_functions::{digamma_rise, log_rise, trigamma_rise};
 use super::{
-    Likelihood, NormalNoise, ORDINARY, SecondOrderLikelihood, check_outputs, mismatch, ordinary,
-    weighted,
+    Likelihood, NormalNoise, ORDINARY, SecondOrderLikelihood, Weights, check_outputs, mismatch,
+    ordinary, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -311,7 +311,7 @@ impl Likelihood for StudentTNoise {
         phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -340,7 +340,7 @@ impl Likelihood for StudentTNoise {
             let sum = |s: &[f64]| s.iter().zip(weights).map(|(s, w)| w * s).sum::<f64>();
             log_scales += self.log_scales(out, j).map_or(0.0, sum);
         }
-        let n = weights.iter().sum::<f64>() * columns as f64;
+        let n = weights.sum() * columns as f64;
         if !d_phi.is_empty() {
             let d_lambda = n * terms.nu_digamma() - terms.nu * tails + excesses;
             self.add([0.5 * excesses, 0.5 * d_lambda], d_phi);
@@ -408,7 +408,7 @@ impl SecondOrderLikelihood for StudentTNoise {
         out: Tile,
         _mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,

@@ -4,8 +4,8 @@ use ndarray::Array2;
 
 use super::count_rows::{Counts, Rows, draw};
 use super::{
-    Likelihood, SecondOrderLikelihood, check_outputs, encode_plain_counts, exp_of, sigmoid,
-    softplus, weighted,
+    Likelihood, SecondOrderLikelihood, Weights, check_outputs, encode_plain_counts, exp_of,
+    sigmoid, softplus, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -156,7 +156,7 @@ impl Likelihood for ZeroInflated {
         phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         mut d_out: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {
@@ -218,7 +218,7 @@ impl SecondOrderLikelihood for ZeroInflated {
         out: Tile,
         _mean: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         r_out: Tile,
         r_phi: &[f64],
         mut r_d_out: TileMut,

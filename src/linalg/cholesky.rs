@@ -77,7 +77,9 @@ impl Cholesky {
         for (i, row) in self.lower.chunks_exact(self.dim).enumerate().rev() {
             let (before, rest) = b.split_at_mut(i);
             rest[0] /= row[i];
-            before.iter_mut().zip(row).for_each(|(b, l)| *b -= l * rest[0]);
+            for (b, l) in before.iter_mut().zip(row) {
+                *b -= l * rest[0];
+            }
         }
     }
 }

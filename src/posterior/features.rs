@@ -64,7 +64,7 @@ impl Features {
     /// The number of tiles.
     pub fn n_tiles(&self) -> usize {
         match self {
-            Self::InMemory(tiles) => tiles.iter().len(),
+            Self::InMemory(tiles) => tiles.n_tiles(),
             Self::InFile(tiles) => tiles.file.rows().div_ceil(tiles.tile_rows),
         }
     }
@@ -188,7 +188,7 @@ impl<'a, W, I: Iterator<Item = W>> LentTiles<'a, W> for Lent<'a, I> {
                 tiles.read(number, buffer).unwrap_or_else(|error| unwind(error))
             }
             (Features::InFile(_), None) => unreachable!("tiles of a file have memory"),
-            (Features::InMemory(tiles), _) => tiles.range(number..number + 1).next()?,
+            (Features::InMemory(tiles), _) => tiles.tile(number),
         };
         Some((tile, with))
     }

@@ -4,7 +4,7 @@ use super::{Observed, Posterior};
 use crate::Error;
 use crate::engine::gemm::{Matrix, gemm};
 use crate::engine::{LentTiles, Tile, TileMut};
-use crate::likelihood::{Likelihood, SecondOrderLikelihood};
+use crate::likelihood::{Likelihood, SecondOrderLikelihood, Weights};
 use crate::model::{Mlp, Model, SecondOrderModel};
 use crate::prior::Family;
 use crate::targets::{Curvature, Target};
@@ -125,7 +125,7 @@ impl KroneckerFactors {
 
     /// Adds the weighted sum of a a^T over the rows of a tile, except for the last entry, the sum of the
     /// weights.
-    fn add_inputs(&mut self, h: &[f64], x: Tile, weights: &[f64]) {
+    fn add_inputs(&mut self, h: &[f64], x: Tile, weights: Weights) {
         let (n, side, stride) = (self.inputs, self.inputs + 1, x.stride());
         let mut weighted = vec![0.0; n * stride];
         for (to, h) in weighted.chunks_exact_mut(stride).zip(h.chunks_exact(stride)) {

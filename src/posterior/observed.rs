@@ -5,14 +5,14 @@ use ndarray::{Array2, ArrayView1, Axis, concatenate};
 use super::Posterior;
 use crate::Error;
 use crate::engine::{Tile, Tiles};
-use crate::likelihood::{Likelihood, ONES, weighted};
+use crate::likelihood::{Likelihood, Weights, weighted};
 use crate::model::Model;
 
 /// The response of a tile as the likelihood sees it, and the weights of its rows: ones if they have none.
 #[derive(Clone, Copy)]
 pub(crate) struct Observed<'a> {
     pub(crate) y: Tile<'a>,
-    pub(crate) weights: &'a [f64],
+    pub(crate) weights: Weights<'a>,
 }
 
 /// The columns of y, and a column of the weights if there are any.
@@ -33,9 +33,12 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         match self.is_weighted {
             true => {
                 let (y, _) = tile.values().split_at(columns * tile.stride());
-                Observed { y: Tile::new(y, tile.rows()), weights: tile.column(columns) }
+                Observed {
+                    y: Tile::new(y, tile.rows()),
+                    weights: Weights::given(tile.column(columns)),
+                }
             }
-            false => Observed { y: tile, weights: &ONES[..tile.rows()] },
+            false => Observed { y: tile, weights: Weights::ones(tile.rows()) },
         }
     }
 
@@ -83,7 +86,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 }
 
 /// The sum of w_i l_i, with 0 for a row of weight 0.
-pub(crate) fn weighted_sum(log_lik: &[f64], weights: &[f64]) -> f64 {
+pub(crate) fn weighted_sum(log_lik: &[f64], weights: Weights) -> f64 {
     log_lik.iter().zip(weights).map(|(l, w)| weighted(*w, *l)).sum() //~ weighted-rows
 }
 

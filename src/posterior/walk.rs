@@ -136,9 +136,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let PosteriorWorkspace { model, out, d_out, .. } = ws;
         self.model.begin(w, model);
         while let Some((x, y)) = tiles.next_tile() {
-            let (rows, len) = (x.rows(), x.stride() * self.model.n_outputs());
-            let mut out = TileMut::new(&mut out[..len], rows);
-            let mut d_out = TileMut::new(&mut d_out[..len], rows);
+            let (rows, outputs) = (x.rows(), self.model.n_outputs());
+            let mut out = TileMut::at_start(out, rows, outputs);
+            let mut d_out = TileMut::at_start(d_out, rows, outputs);
             self.model.forward(w, x, out.reborrow(), model);
             derivative(out.as_tile(), y, d_out.reborrow());
             d_out.clear_padding();
@@ -280,8 +280,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let PosteriorWorkspace { model, out, .. } = ws;
         self.model.begin(w, model);
         while let Some((x, with)) = tiles.next_tile() {
-            let len = x.stride() * self.model.n_outputs();
-            let mut out = TileMut::new(&mut out[..len], x.rows());
+            let mut out = TileMut::at_start(out, x.rows(), self.model.n_outputs());
             self.model.forward(w, x, out.reborrow(), model);
             visit(phi, out, with);
         }

@@ -5,7 +5,7 @@ use ndarray::{Array1, Axis};
 use crate::Error;
 use crate::data::Dataset;
 use crate::engine::Tiles;
-use crate::likelihood::Likelihood;
+use crate::likelihood::{Likelihood, Weights};
 use crate::model::Model;
 use crate::posterior::{Observed, Posterior};
 use crate::targets::Target;
@@ -55,7 +55,8 @@ impl<M: Model, L: Likelihood> HeldOut<'_, M, L> {
             return Err(Error::shape("length of q", q.len(), posterior.dim()));
         }
         let y = self.y.iter().zip(self.weights.iter());
-        let observed = y.map(|(y, weights)| Observed { y, weights: weights.column(0) });
+        let observed =
+            y.map(|(y, weights)| Observed { y, weights: Weights::given(weights.column(0)) });
         let tiles = self.x.iter().zip(observed);
         let sum = posterior.log_lik_of(q, tiles, &mut posterior.workspace());
         Ok(sum / self.n)

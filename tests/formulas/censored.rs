@@ -2,7 +2,7 @@
 //! the tails, and with wrong bounds.
 
 use bnn_mcmc::engine::{Tile, TileMut};
-use bnn_mcmc::likelihood::{SecondOrderLikelihood, TimeDistribution, TimeFamily};
+use bnn_mcmc::likelihood::{SecondOrderLikelihood, TimeDistribution, TimeFamily, Weights};
 use bnn_mcmc::predict::{concordance, integrated_brier};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::Curvature;
@@ -83,8 +83,14 @@ fn at(
     let (y, out) = (Tile::new(&y, 1), padded(f));
     let (mut d_out, mut d_phi, mut rows, mut copy) = (padded(0.0), [0.5], [0.0], out);
     let out = Tile::new(&out, 1);
-    let value =
-        likelihood.log_lik_grad(&[s], out, y, &[1.0], TileMut::new(&mut d_out, 1), &mut d_phi);
+    let value = likelihood.log_lik_grad(
+        &[s],
+        out,
+        y,
+        Weights::ones(1),
+        TileMut::new(&mut d_out, 1),
+        &mut d_phi,
+    );
     likelihood.log_lik_rows(&[s], TileMut::new(&mut copy, 1), y, &mut rows);
     assert_eq!(rows[0], value);
     let column = |direction: [f64; 2]| {
@@ -97,7 +103,7 @@ fn at(
             out,
             out,
             y,
-            &[1.0],
+            Weights::ones(1),
             r,
             &direction[1..],
             to,

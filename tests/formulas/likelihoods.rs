@@ -3,7 +3,7 @@
 //! outside of what a sampler should meet.
 
 use bnn_mcmc::engine::{Tile, TileMut};
-use bnn_mcmc::likelihood::SecondOrderLikelihood;
+use bnn_mcmc::likelihood::{SecondOrderLikelihood, Weights};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::Curvature;
 use serde::Deserialize;
@@ -44,7 +44,8 @@ fn at<L: Likelihood>(likelihood: &L, response: &Response, f: &[f64], phi: &[f64]
     let (mut out, mut d_out, mut d_phi) = (tile(f), tile(f), vec![0.5; phi.len()]);
     let (y, mut rows) = (Tile::new(&y, 1), [0.0]);
     let d = TileMut::new(&mut d_out, 1);
-    let value = likelihood.log_lik_grad(phi, Tile::new(&out, 1), y, &[1.0], d, &mut d_phi);
+    let value =
+        likelihood.log_lik_grad(phi, Tile::new(&out, 1), y, Weights::ones(1), d, &mut d_phi);
     likelihood.log_lik_rows(phi, TileMut::new(&mut out, 1), y, &mut rows);
     let same = (rows[0] - value).abs() <= 1e-13 * value.abs().max(1.0) || rows[0] == value;
     assert!(same, "{} alone, {value} with the gradient", rows[0]);
@@ -76,7 +77,7 @@ fn curvature<L: SecondOrderLikelihood>(
             Tile::new(&out, 1),
             Tile::new(&mean, 1),
             Tile::new(&y, 1),
-            &[1.0],
+            Weights::ones(1),
             Tile::new(&r_out, 1),
             r_phi,
             TileMut::new(&mut r_d_out, 1),

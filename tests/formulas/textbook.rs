@@ -1,6 +1,7 @@
 //! Likelihoods against their textbook formulas and at extreme logits, and what they refuse.
 
 use bnn_mcmc::engine::{Tile, TileMut};
+use bnn_mcmc::likelihood::Weights;
 use bnn_mcmc::prelude::*;
 use ndarray::Array2;
 use shared::refused;
@@ -21,7 +22,7 @@ fn one_row<L: Likelihood>(
     let (y, mut row) = (Tile::new(&y, 1), [0.0]);
     likelihood.mean(&[], Tile::new(&out, 1), TileMut::new(&mut mean, 1));
     let (f, d) = (Tile::new(&out, 1), TileMut::new(&mut d_out, 1));
-    let ell = likelihood.log_lik_grad(&[], f, y, &[1.0], d, &mut []);
+    let ell = likelihood.log_lik_grad(&[], f, y, Weights::ones(1), d, &mut []);
     likelihood.log_lik_rows(&[], TileMut::new(&mut out, 1), y, &mut row);
     assert!((row[0] - ell).abs() <= 1e-12 * ell.abs().max(1.0), "{} and {ell}", row[0]);
     let every_8th = |v: Vec<f64>| v.into_iter().step_by(8).collect::<Vec<_>>();

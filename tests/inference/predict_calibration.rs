@@ -4,6 +4,7 @@
 use approx::assert_relative_eq;
 use bnn_mcmc::engine::{Tile, TileMut};
 use bnn_mcmc::layout::Layout;
+use bnn_mcmc::likelihood::Weights;
 use bnn_mcmc::predict::Bins;
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::testing::{ConjugateRegression, NoiseVariance};
@@ -57,7 +58,7 @@ impl Likelihood for SquaredNoise {
         phi: &[f64],
         out: Tile,
         y: Tile,
-        weights: &[f64],
+        weights: Weights,
         d: TileMut,
         d_phi: &mut [f64],
     ) -> f64 {

@@ -5,6 +5,7 @@ use crate::engine::elementary::exp_in_place;
 use crate::engine::network::product;
 use crate::engine::simd::Vector;
 use crate::engine::{Tile, TileStorage};
+use crate::likelihood::Weights;
 use crate::linalg::dot::dot;
 use crate::portable::ln;
 
@@ -30,7 +31,7 @@ pub(super) struct Rows<'a> {
     pub(super) x: Tile<'a>,
     pub(super) y: Tile<'a>,
     /// The weights of its rows in the likelihood.
-    pub(super) weights: &'a [f64],
+    pub(super) weights: Weights<'a>,
 }
 
 /// Scratch memory.

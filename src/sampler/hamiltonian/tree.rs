@@ -132,8 +132,9 @@ fn add_sums_body<V: Vector<f64>>(
     for (rho, ((first, last), ((next_first, next_last), next_rho))) in
         V::chunks_mut(rho).iter_mut().zip(firsts.zip(nexts))
     {
-        let [first, last, next_first, next_last, next_rho] =
-            [first, last, next_first, next_last, next_rho].map(|chunk| V::load(level, chunk));
+        let (first, last) = (V::load(level, first), V::load(level, last));
+        let (next_first, next_last) = (V::load(level, next_first), V::load(level, next_last));
+        let next_rho = V::load(level, next_rho);
         let before = V::load(level, rho);
         let all = before.add(next_rho);
         all.store(rho);
@@ -147,7 +148,10 @@ fn add_sums_body<V: Vector<f64>>(
             next_last.mul_add(one_before, sums[5]),
         ];
     }
-    let mut products = sums.map(V::sum);
+    let mut products = [0.0; 6];
+    for k in 0..6 {
+        products[k] = sums[k].sum();
+    }
     for i in whole..rho.len() {
         let all = rho[i] + next_rho[i];
         let (one_more, one_before) = (rho[i] + next_first[i], last[i] + next_rho[i]);
