@@ -228,7 +228,7 @@ mutants! {
     // Derivatives of models.
     caught_by "lib" "engine::activation::tests::derivatives_match_central_differences"
         "sigmoid: derivative of tanh"
-            at "sigmoid-derivative": "multiply(d, y, |y| fused(-y, y, y))" => "multiply(d, y, |y| fused(-y, y, F::ONE))"
+            at "sigmoid-derivative": "multiply!(d, y, |y| fused(-y, y, y))" => "multiply!(d, y, |y| fused(-y, y, F::ONE))"
         "relu: derivative of the identity"
             at "relu-derivative": "if *y > zero { *d } else { zero }" => "*d"
         "softplus: derivative of relu"
@@ -238,7 +238,7 @@ mutants! {
             at "silu-derivative": "fused(*y, F::ONE - *s, *s)" => "fused(F::default() * *y, F::ONE, (F::ONE - *s) * *s)"
     caught_by "formulas" "gradients::networks_under_every_likelihood_prior_and_activation"
         "tanh: derivative of the sigmoid"
-            at "tanh-derivative": "multiply(d, y, |y| fused(-y, y, F::ONE))" => "multiply(d, y, |y| fused(-y, y, y))"
+            at "tanh-derivative": "multiply!(d, y, |y| fused(-y, y, F::ONE))" => "multiply!(d, y, |y| fused(-y, y, y))"
     caught_by "lib" "engine::dense::tests::products_in_f64_match_triple_loops_at_every_level"
         "layers: derivatives by biases of the last tile alone"
             at "bias-gradient": "column_sum::<F, V>(level, start, column)"
