@@ -1,7 +1,7 @@
 """Conformal intervals beside MAPIE's: coverage and mean width at 0.9 on the splits of tests/run/fit_conformal.rs.
 
 usage: mkdir splits
-       CONFORMAL=splits cargo test --release --test run fit_conformal::study -- --ignored --nocapture
+       CONFORMAL=splits cargo test --release -p bnn-mcmc-tests --test run fit_conformal::study -- --ignored --nocapture
        python3 benches/peers/conformal.py splits [TABLE..]
 
 (pip install mapie==1.6.0 pandas). MAPIE is given this crate's predictions, for which the widths must be the same, then

@@ -217,7 +217,7 @@ fn which_targets_have_forces_of_their_own() {
 
 /// The response is a network's, plus noise of standard deviation `sd`; v has its hidden weights.
 #[test]
-#[ignore = "figures for the documentation: cargo test --release --test formulas force_error_table -- --ignored --nocapture"]
+#[ignore = "figures for the documentation: cargo test --release -p bnn-mcmc-tests --test formulas force_error_table -- --ignored --nocapture"]
 fn force_error_table() {
     println!("| noise | n / noise^2 | error of the force | of the log density |");
     for sd in [1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4] {

@@ -1,7 +1,7 @@
 """Opens the Zarr folders that the crate writes with xarray and ArviZ, and compares every number with what Rust wrote
 beside them as raw bytes. Warnings are errors.
 
-    ZARR_FOLDER=/tmp/zarr cargo test --release --test run zarr::folders_for_python -- --ignored
+    ZARR_FOLDER=/tmp/zarr cargo test --release -p bnn-mcmc-tests --test run zarr::folders_for_python -- --ignored
     python tests/golden/zarr_check.py /tmp/zarr
 
 ArviZ 1 reads by `arviz.from_zarr`; 0.23 through `xarray.open_datatree` and `arviz.from_datatree`.

@@ -619,7 +619,7 @@ fn bands_cover_functions_that_the_prior_draws() {
     }
 }
 
-/// The table in the guide: `cargo test --release --test inference explain::study -- --ignored --nocapture`.
+/// The table in the guide: `cargo test --release -p bnn-mcmc-tests --test inference explain::study -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement of twenty minutes"]
 fn study() {

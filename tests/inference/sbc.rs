@@ -40,19 +40,34 @@ fn variance(rng: &mut ChainRng, forgets_jacobian: bool) -> Simulated {
     by_hand("variance", truth, draws, |v| -2.0 * v.ln() - squares / (2.0 * v))
 }
 
-/// How many of 100 runs fail, of as many simulations as a run chooses itself.
-fn failures(simulate: impl Fn(&mut ChainRng) -> Simulated + Sync) -> usize {
+/// How many runs of SBC the tests here ask, and how many when they are asked for long.
+const RUNS: u64 = 10;
+const MANY_RUNS: u64 = 100;
+
+/// How many of so many runs fail, of as many simulations as a run chooses itself.
+fn failures(runs: u64, simulate: impl Fn(&mut ChainRng) -> Simulated + Sync) -> u64 {
     let run = |sbc: Sbc| sbc.run(|mut rng| Ok(simulate(&mut rng))).unwrap();
     let simulations = run(Sbc::new()).ranks().nrows();
     let fails = |seed: &u64| !run(Sbc::new().simulations(simulations).seed(*seed)).passes();
-    (0..100).filter(fails).count()
+    (0..runs).filter(fails).count() as u64
+}
+
+fn false_alarms_are_rare(runs: u64) {
+    let found =
+        [failures(runs, |rng| normal_mean(rng, 1.0)), failures(runs, |rng| variance(rng, false))];
+    println!("false alarms: {found:?} of {runs}");
+    assert!(found.iter().all(|found| *found <= 1));
 }
 
 #[test]
 fn right_posteriors_pass() {
-    let found = [failures(|rng| normal_mean(rng, 1.0)), failures(|rng| variance(rng, false))];
-    println!("false alarms: {found:?} of 100");
-    assert!(found.iter().all(|found| *found <= 1));
+    false_alarms_are_rare(RUNS);
+}
+
+#[test]
+#[ignore = "long"]
+fn right_posteriors_pass_long() {
+    false_alarms_are_rare(MANY_RUNS);
 }
 
 /// Exact draws of a regression with known noise whose weights have the prior N(0, sd^2), where N(0, 1) is simulated.
@@ -77,23 +92,39 @@ fn exact_regression(sd: f64, sbc: Sbc) -> SbcReport {
 }
 
 /// On the rows and simulations that a run chooses itself.
-#[test]
-fn a_prior_one_and_a_half_times_as_wide_is_found() {
+fn a_wide_prior_is_found(runs: u64) {
     let simulations = exact_regression(1.0, Sbc::new()).ranks().nrows();
     let of = |sd: f64| {
         let run = |seed| exact_regression(sd, Sbc::new().simulations(simulations).seed(seed));
-        (0..100).filter(|seed| !run(*seed).passes()).count()
+        (0..runs).filter(|seed| !run(*seed).passes()).count() as u64
     };
     let (wide, right) = (of(1.5), of(1.0));
-    println!("{simulations} simulations: {wide} of 100 found, {right} false alarms");
-    assert!(wide >= 99 && right <= 1);
+    println!("{simulations} simulations: {wide} of {runs} found, {right} false alarms");
+    assert!(100 * wide >= 99 * runs && right <= 1);
     // Where the data say much more than the prior nothing is found.
     assert!(exact_regression(1.5, Sbc::new().simulations(simulations).rows(40)).passes());
 }
 
 #[test]
+fn a_prior_one_and_a_half_times_as_wide_is_found() {
+    a_wide_prior_is_found(RUNS);
+}
+
+#[test]
+#[ignore = "long"]
+fn a_prior_one_and_a_half_times_as_wide_is_found_long() {
+    a_wide_prior_is_found(MANY_RUNS);
+}
+
+#[test]
 fn a_dropped_jacobian_is_found() {
-    assert!(failures(|rng| variance(rng, true)) >= 99);
+    assert_eq!(failures(RUNS, |rng| variance(rng, true)), RUNS);
+}
+
+#[test]
+#[ignore = "long"]
+fn a_dropped_jacobian_is_found_long() {
+    assert!(failures(MANY_RUNS, |rng| variance(rng, true)) >= 99);
 }
 
 /// Posteriors that ignore the data have uniform ranks of the parameter; the log likelihood finds them.

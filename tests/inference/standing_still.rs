@@ -2,7 +2,7 @@
 //! documentation of [`Hmc`] and [`Mams`].
 //!
 //! ```text
-//! cargo test --release --test inference -- --ignored --nocapture standing_still
+//! cargo test --release -p bnn-mcmc-tests --test inference -- --ignored --nocapture standing_still
 //! ```
 
 use bnn_mcmc::diagnostics::mcse_mean;

@@ -3,8 +3,8 @@
 //!
 //! ```sh
 //! cargo build --release --examples && cargo build --release -p bnn-mcmc-studies
-//! cargo test --release --test interface outputs -- --ignored --nocapture
-//! OUTPUTS=write cargo test --release --test interface outputs -- --ignored --nocapture
+//! cargo test --release -p bnn-mcmc-tests --test interface outputs -- --ignored --nocapture
+//! OUTPUTS=write cargo test --release -p bnn-mcmc-tests --test interface outputs -- --ignored --nocapture
 //! OUTPUTS=write ONLY=iris,xor cargo test ...
 //! ```
 //!

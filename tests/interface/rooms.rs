@@ -3,7 +3,7 @@
 //!
 //! The table of rooms, by the lines of code, of documentation and of tests in them:
 //!
-//!     cargo test --release --test interface rooms:: -- --nocapture
+//!     cargo test --release -p bnn-mcmc-tests --test interface rooms:: -- --nocapture
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

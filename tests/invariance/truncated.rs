@@ -2,7 +2,7 @@
 //!
 //! How it compares with its peers on a posterior that piles up at the bounds of its prior:
 //!
-//!     cargo test --release --test invariance truncated:: -- --ignored --nocapture
+//!     cargo test --release -p bnn-mcmc-tests --test invariance truncated:: -- --ignored --nocapture
 
 use bnn_mcmc::diagnostics::{ess_bulk, ess_mean};
 use bnn_mcmc::prelude::*;

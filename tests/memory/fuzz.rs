@@ -1,7 +1,7 @@
 //! Files that were changed at random: they are read or refused, in memory that is bounded by the text, and nothing
 //! panics. A million on demand:
 //!
-//!     FUZZ_CASES=1000000 cargo test --release --test memory fuzz:: -- --ignored --nocapture
+//!     FUZZ_CASES=1000000 cargo test --release -p bnn-mcmc-tests --test memory fuzz:: -- --ignored --nocapture
 
 use std::fmt::Write as _;
 use std::io::Read;

@@ -1,6 +1,6 @@
 //! What a checkpoint knows of its run, and damage: it is refused, or the draws are right. More of it, with a report:
 //!
-//!     cargo test --release --test run checkpoint_damage:: -- --ignored --nocapture
+//!     cargo test --release -p bnn-mcmc-tests --test run checkpoint_damage:: -- --ignored --nocapture
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Checkpoints of processes that are killed at random moments: a run that goes on from them gives the draws of one that
 //! was not killed. A hundred kills, with a report:
 //!
-//!     cargo test --release --test run checkpoint_killed:: -- --ignored --nocapture
+//!     cargo test --release -p bnn-mcmc-tests --test run checkpoint_killed:: -- --ignored --nocapture
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Two runs, or two processes, at the files of one checkpoint, and files that are moved away: no draw is lost. More of
 //! it, with a report:
 //!
-//!     cargo test --release --test run checkpoint_races:: -- --ignored --nocapture
+//!     cargo test --release -p bnn-mcmc-tests --test run checkpoint_races:: -- --ignored --nocapture
 
 use std::path::Path;
 use std::process::{Command, Stdio};

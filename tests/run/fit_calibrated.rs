@@ -127,7 +127,7 @@ fn statistics(recipe: &Recipe, response: &str, sets: u64, shift: f64) -> Vec<f64
 /// probability of 0.0014.
 const LIMIT: f64 = 37.3;
 
-/// `cargo test --release --test run -- --ignored --nocapture default_priors`, with 150 sets for each model.
+/// `cargo test --release -p bnn-mcmc-tests --test run -- --ignored --nocapture default_priors`, with 150 sets for each model.
 #[test]
 #[ignore = "minutes"]
 fn default_priors_are_calibrated() {

@@ -167,7 +167,7 @@ fn ionosphere() -> Dataset {
 /// be 0.9 and not more.
 ///
 /// ```sh
-/// cargo test --release --test run fit_conformal::study -- --ignored --nocapture
+/// cargo test --release -p bnn-mcmc-tests --test run fit_conformal::study -- --ignored --nocapture
 /// ```
 ///
 /// `SPLITS=10` takes fewer, `TABLES=boston,ionosphere` some of the tables; `CONFORMAL=folder` writes what `benches/peers/conformal.py` reads.

@@ -3,7 +3,7 @@
 //!
 //! All calls, not some, with a report:
 //!
-//!     cargo test --release --test run fit_faults:: -- --ignored --nocapture
+//!     cargo test --release -p bnn-mcmc-tests --test run fit_faults:: -- --ignored --nocapture
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};

@@ -175,7 +175,7 @@ fn new_groups_and_rows_without_one_have_the_intercept_of_a_new_group() {
 
 /// 90 % intervals of rows of groups, known and new, cover so many responses.
 #[test]
-#[ignore = "figures: cargo test --release --test run coverage_of_groups -- --ignored --nocapture"]
+#[ignore = "figures: cargo test --release -p bnn-mcmc-tests --test run coverage_of_groups -- --ignored --nocapture"]
 fn coverage_of_groups() {
     const TABLES: usize = 400;
     const GROUPS: usize = 20;

@@ -327,7 +327,7 @@ fn what_cannot_be_imputed_is_refused() {
     Imputed::read_csv(&linear().warmup(20).draws(5), 2, path).unwrap();
 }
 
-/// Coverage of 90 % intervals of the slope, by simulation: `SETS=400 cargo test --release --test run -- --ignored
+/// Coverage of 90 % intervals of the slope, by simulation: `SETS=400 cargo test --release -p bnn-mcmc-tests --test run -- --ignored
 /// --nocapture coverage_of_imputed`. Of one table the median is filled in.
 #[test]
 #[ignore = "minutes"]

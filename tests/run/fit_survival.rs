@@ -317,7 +317,7 @@ fn covered_in_set(noise: Noise, end: f64, set: u64) -> (f64, f64) {
 /// The coverage of 90 % intervals of medians in simulated sets, as many as SETS says, by default 100. It is within 0.02
 /// of 0.90, give or take two standard errors between sets.
 #[test]
-#[ignore = "a minute: cargo test --release --test run -- --ignored --nocapture intervals_of_medians"]
+#[ignore = "a minute: cargo test --release -p bnn-mcmc-tests --test run -- --ignored --nocapture intervals_of_medians"]
 fn intervals_of_medians_hold_the_truth() {
     let sets = std::env::var("SETS").ok().and_then(|n| n.parse().ok()).unwrap_or(100u64);
     println!("{sets} sets of {} rows, medians of {} new rows of each", SET.0, SET.1);

@@ -75,7 +75,7 @@
 //! hidden layers, Phi^T Phi, Phi mu and Phi A^-1. B, its factor, nu, mu and what the likelihood makes of the outputs
 //! stay in f64, and so do sums over more than 4,096 rows and over shares. B is then known up to about eps tr B beside
 //! its least eigenvalue 1, eps = 2^-23, at most: with 5,000 rows of a network's response, 100 units and noise of
-//! standard deviation 1, 0.3 and 0.1 the force is off by 1e-6, 7e-6 and 2e-5 of itself (`cargo test --release --test
+//! standard deviation 1, 0.3 and 0.1 the force is off by 1e-6, 7e-6 and 2e-5 of itself (`cargo test --release -p bnn-mcmc-tests --test
 //! formulas force_error_table -- --ignored --nocapture`). Where eps tr B exceeds 1, or any number of the result is not finite, the force is
 //! the gradient in f64, at the cost of both. Shares, tiles and the order of sums depend on the problem alone, so that
 //! the force has the same bits at every call. Forces are in f32 where n m^2 is at least 2^24, unless

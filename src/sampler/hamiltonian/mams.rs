@@ -66,7 +66,7 @@ use crate::targets::GradTarget;
 /// to such a place report Monte Carlo errors that are too small: the mean log likelihood varied over the runs 1.4 times
 /// as much as the error of the median run says. Take `Nuts`, or [`Collapsed`](crate::sampler::Collapsed) where the
 /// output layer can be integrated out. Measured by
-/// `cargo test --release --test inference -- --ignored --nocapture standing_still`.
+/// `cargo test --release -p bnn-mcmc-tests --test inference -- --ignored --nocapture standing_still`.
 ///
 /// A trajectory diverges as one of [`Hmc`](crate::sampler::Hmc#dynamics) does, with K - log pi as its energy, K
 /// being the sum of dK.
