@@ -12,7 +12,7 @@ bin=$work/venv/bin
 "$bin/ruff" format --check .
 "$bin/ruff" check .
 # What the tests compare tables with.
-cargo build --release --locked --quiet --package bnn-mcmc-python --features read_csv --example read_csv
+cargo build --workspace --locked --quiet --features bnn-mcmc-python/read_csv --example read_csv
 
 # As PyPI would have it: the archive, and from that alone a wheel, on Linux by zig for systems as old as glibc 2.28.
 "$bin/maturin" sdist --out "$work/sdist"

@@ -6,7 +6,7 @@ makes as many tables and compares what becomes of them in pandas, polars, pyarro
 table the numbers, names and classes that the network is handed, and for one of twenty a fit of a
 few draws, bit for bit. It needs the example `read_csv` of this package:
 
-    cargo build --release --locked -p bnn-mcmc-python --features read_csv --example read_csv
+    cargo build --workspace --locked --features bnn-mcmc-python/read_csv --example read_csv
 """
 
 import argparse
@@ -32,7 +32,7 @@ from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor, _tasks
 
 ROOT = Path(__file__).parents[3]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-READER = TARGET / "release" / "examples" / "read_csv"
+READER = TARGET / "debug" / "examples" / "read_csv"
 SETTINGS = {"hidden": [], "chains": 1, "warmup": 2, "draws": 3, "seed": 1}
 ESTIMATORS = {
     "regression": BnnRegressor,
