@@ -285,8 +285,7 @@ fn block<F: Real, V: Vector<F>, const U: usize, const N: usize>(
 pub(super) fn backward_weights<F: Real, V: Vector<F>>(
     level: V::Level,
     [units, inputs]: [usize; 2],
-    dz: &[F],
-    x: &[F],
+    [dz, x]: [&[F]; 2],
     stride: usize,
     sums: &mut [F],
     bias: bool,
@@ -503,8 +502,8 @@ mod tests {
         backward_inputs::<F, V>(level, size, w, dz, stride, dx);
         // Twice: a first tile, whose sums are overwritten, and another.
         sums.fill(F::of(f64::NAN));
-        backward_weights::<F, V>(level, size, dz, x, stride, sums, true, true);
-        backward_weights::<F, V>(level, size, dz, x, stride, sums, true, false);
+        backward_weights::<F, V>(level, size, [dz, x], stride, sums, true, true);
+        backward_weights::<F, V>(level, size, [dz, x], stride, sums, true, false);
     }
 
     dispatch! {

@@ -126,7 +126,7 @@ fn add_body<F: Real, V: Vector<F>>(
             let sums = &mut square[first * units + first..];
             gemm([units - first, columns, stride], F::ONE, [below, panel], sums, units, !fresh);
         }
-        dense::backward_weights::<F, V>(level, [units, 0], phi, &[], stride, ones, true, fresh);
+        dense::backward_weights::<F, V>(level, [units, 0], [phi, &[]], stride, ones, true, fresh);
     } else {
         let mut rest = of_phi;
         for panel in panels(units) {
@@ -135,12 +135,12 @@ fn add_body<F: Real, V: Vector<F>>(
             let (dz, x) =
                 (&phi[panel.start * stride..panel.end * stride], &phi[..panel.end * stride]);
             let size = [panel.len(), panel.end];
-            dense::backward_weights::<F, V>(level, size, dz, x, stride, of_panel, true, fresh);
+            dense::backward_weights::<F, V>(level, size, [dz, x], stride, of_panel, true, fresh);
             rest = below;
         }
     }
     let size = [y.len() / stride, units];
-    dense::backward_weights::<F, V>(level, size, y, phi, stride, of_y, true, fresh);
+    dense::backward_weights::<F, V>(level, size, [y, phi], stride, of_y, true, fresh);
 }
 
 #[inline(always)]

@@ -128,9 +128,8 @@ impl<F: Real> Network<F> {
         let deltas = [&mut *self.delta, &mut *self.delta_below];
         backward(
             walk,
-            &x_kept[..self.layers[0].inputs * stride],
+            (&x_kept[..self.layers[0].inputs * stride], direct),
             &self.outputs,
-            direct,
             deltas,
             &mut self.sums,
             fresh,
@@ -286,9 +285,8 @@ fn forward_body<F: Real, V: Vector<F>>(
 fn backward_body<F: Real, V: Vector<F>>(
     level: V::Level,
     walk: Walk<F>,
-    x: &[F],
+    (x, mut direct): (&[F], Option<&[F]>),
     outputs: &[Outputs<F>],
-    mut direct: Option<&[F]>,
     deltas: [&mut [F]; 2],
     sums: &mut [F],
     fresh: bool,
@@ -311,7 +309,13 @@ fn backward_body<F: Real, V: Vector<F>>(
         let input = if l == 0 { x } else { &outputs[l - 1].h[..layer.inputs * stride] };
         let size = [layer.units, layer.inputs];
         dense::backward_weights::<F, V>(
-            level, size, delta_z, input, stride, of_layer, layer.bias, fresh,
+            level,
+            size,
+            [delta_z, input],
+            stride,
+            of_layer,
+            layer.bias,
+            fresh,
         );
         if l > 0 {
             let weights = &weights[..layer.n_weights()];
@@ -348,8 +352,9 @@ dispatch! {
     fn forward<F>(walk: Walk<F>, x: &[F], outputs: &mut [Outputs<F>], direct: &mut [F]) => forward_body
 }
 dispatch! {
+    /// Given the inputs, and the derivative with respect to the outputs where it is not in the first of `deltas`.
     fn backward<F>(
-        walk: Walk<F>, x: &[F], outputs: &[Outputs<F>], direct: Option<&[F]>, deltas: [&mut [F]; 2], sums: &mut [F],
+        walk: Walk<F>, ends: (&[F], Option<&[F]>), outputs: &[Outputs<F>], deltas: [&mut [F]; 2], sums: &mut [F],
         fresh: bool,
     ) => backward_body
 }
@@ -391,7 +396,7 @@ fn weights_product_body<V: Vector<f64>>(
     fresh: bool,
 ) {
     let size = [dz.len() / stride, x.len() / stride];
-    dense::backward_weights::<f64, V>(level, size, dz, x, stride, sums, bias, fresh);
+    dense::backward_weights::<f64, V>(level, size, [dz, x], stride, sums, bias, fresh);
 }
 
 dispatch! {

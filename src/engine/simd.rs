@@ -146,22 +146,8 @@ pub(crate) trait Vector<F: Real>: Copy {
     fn load(level: Self::Level, chunk: &Self::Chunk) -> Self;
     /// Writes the numbers into `chunk`.
     fn store(self, chunk: &mut Self::Chunk);
-    /// The sum of the numbers.
-    #[inline(always)]
-    fn sum(self) -> F {
-        let mut lanes = [F::default(); 16];
-        self.store(&mut Self::chunks_mut(&mut lanes)[0]);
-        // Halves are added to halves.
-        let mut half = Self::LANES / 2;
-        while half > 0 {
-            for l in 0..half {
-                let other = lanes[l + half];
-                lanes[l] += other;
-            }
-            half /= 2;
-        }
-        lanes[0]
-    }
+    /// The sum of the numbers: halves are added to halves.
+    fn sum(self) -> F;
     /// A slice in chunks; the remainder is left out.
     fn chunks(values: &[F]) -> &[Self::Chunk];
     /// The [`chunks`](Self::chunks), to be written.
@@ -335,11 +321,54 @@ impl Real for f32 {
     }
 }
 
+/// The sums of the numbers of registers. Written with shuffles: of a loop over lanes in memory the compiler may make
+/// gathers of eight registers, which take longer.
+#[cfg(target_arch = "x86_64")]
+mod halves {
+    use std::arch::x86_64::*;
+
+    #[inline(always)]
+    unsafe fn sum_128d(x: __m128d) -> f64 {
+        // SAFETY: every processor has the instructions.
+        unsafe { _mm_cvtsd_f64(_mm_add_sd(x, _mm_unpackhi_pd(x, x))) }
+    }
+    #[inline(always)]
+    unsafe fn sum_128(x: __m128) -> f32 {
+        // SAFETY: as above.
+        unsafe {
+            let two = _mm_add_ps(x, _mm_movehl_ps(x, x));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
+    }
+    #[inline(always)]
+    pub(super) unsafe fn sum_256d(x: __m256d) -> f64 {
+        // SAFETY: the caller has the proof that the processor has AVX2.
+        unsafe { sum_128d(_mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd::<1>(x))) }
+    }
+    #[inline(always)]
+    pub(super) unsafe fn sum_256(x: __m256) -> f32 {
+        // SAFETY: as above.
+        unsafe { sum_128(_mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x))) }
+    }
+    #[inline(always)]
+    pub(super) unsafe fn sum_512d(x: __m512d) -> f64 {
+        // SAFETY: the caller has the proof that the processor has AVX-512 F and DQ.
+        unsafe {
+            sum_256d(_mm256_add_pd(_mm512_castpd512_pd256(x), _mm512_extractf64x4_pd::<1>(x)))
+        }
+    }
+    #[inline(always)]
+    pub(super) unsafe fn sum_512(x: __m512) -> f32 {
+        // SAFETY: as above.
+        unsafe { sum_256(_mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps::<1>(x))) }
+    }
+}
+
 /// A register of the processor as a [`Vector`].
 #[cfg(target_arch = "x86_64")]
 macro_rules! register {
     ($vector:ident of $lanes:literal $real:ident, $level:ident, $registers:literal:
-     $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident) => {
+     $splat:ident, $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident, $sum:ident) => {
         impl Vector<$real> for std::arch::x86_64::$vector {
             type Level = $level;
             type Chunk = [$real; $lanes];
@@ -360,6 +389,11 @@ macro_rules! register {
             fn store(self, chunk: &mut [$real; $lanes]) {
                 // SAFETY: `self` is the proof, and there is room for as many numbers as are written.
                 unsafe { std::arch::x86_64::$store(chunk.as_mut_ptr(), self) }
+            }
+            #[inline(always)]
+            fn sum(self) -> $real {
+                // SAFETY: `self` is the proof that the processor has the instructions.
+                unsafe { halves::$sum(self) }
             }
             #[inline(always)]
             fn chunks(values: &[$real]) -> &[[$real; $lanes]] {
@@ -395,16 +429,16 @@ macro_rules! register {
 
 #[cfg(target_arch = "x86_64")]
 register! { __m512d of 8 f64, Avx512, 32:
-_mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd }
+_mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd, sum_512d }
 #[cfg(target_arch = "x86_64")]
 register! { __m512 of 16 f32, Avx512, 32:
-_mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps }
+_mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps, sum_512 }
 #[cfg(target_arch = "x86_64")]
 register! { __m256d of 4 f64, Avx2, 16:
-_mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd }
+_mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd, sum_256d }
 #[cfg(target_arch = "x86_64")]
 register! { __m256 of 8 f32, Avx2, 16:
-_mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps }
+_mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps, sum_256 }
 
 /// Numbers one by one; the compiler finds the registers that the target has.
 #[derive(Clone, Copy, Debug)]
@@ -427,6 +461,18 @@ impl<F: Real, const L: usize, S: Simd> Vector<F> for Lanes<F, L, S> {
     #[inline(always)]
     fn store(self, chunk: &mut [F; L]) {
         *chunk = self.0;
+    }
+    #[inline(always)]
+    fn sum(self) -> F {
+        let (mut lanes, mut half) = (self.0, L / 2);
+        while half > 0 {
+            for l in 0..half {
+                let other = lanes[l + half];
+                lanes[l] += other;
+            }
+            half /= 2;
+        }
+        lanes[0]
     }
     #[inline(always)]
     fn chunks(values: &[F]) -> &[[F; L]] {
