@@ -12,6 +12,9 @@ use std::borrow::Cow;
 use crate::Error;
 use crate::message::count;
 
+/// What rows are handed to: the line of each, and its cells.
+pub(crate) type TakesRow<'f, 't> = &'f mut dyn FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>;
+
 /// The largest number of cells in a row: a column has a name, and its name takes memory.
 const MOST_COLUMNS: usize = 1 << 20;
 
@@ -110,7 +113,7 @@ impl<'t> Rows<'t> {
         &self,
         table: &str,
         (what, width): (&str, usize),
-        take: &mut dyn FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
+        take: TakesRow<'_, 't>,
     ) -> Result<(), Error> {
         let problem = |problem: String| Error::table(table, problem);
         let (mut rows, mut cells) = (self.clone(), Vec::new());

@@ -7,11 +7,14 @@ use super::role::Role;
 use super::typed::{ColumnType, TypedTable};
 use super::{CsvReader, Decimal, Delimiter, Header, Lines};
 use crate::Error;
-use crate::cells::{Rows, Separator, decode, shown};
+use crate::cells::{Rows, Separator, TakesRow, decode, shown};
 use crate::data::Task;
 use crate::data::dataset::{NOT_A_WEIGHT, is_weight};
 use crate::error::Row;
 use crate::message::{self, Advice};
+
+/// What kept rows are handed to: the line of each, its cells, and which of them are missing.
+type TakesMarkedRow<'f, 't> = &'f mut dyn FnMut(usize, &[Cow<'t, str>], &[bool]);
 
 /// The reason why a column of another type is refused.
 pub(super) const OTHER_TYPE: &str = "which is neither numbers, text, true and false, nor dates";
@@ -247,10 +250,7 @@ impl<'t> Table<'t> {
     }
 
     /// Hands every row to `take`, with its line; of a table with types, with its number, counted from 1.
-    pub(super) fn each_row(
-        &self,
-        take: &mut dyn FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    pub(super) fn each_row(&self, take: TakesRow<'_, 't>) -> Result<(), Error> {
         let what = if self.header == Header::None { "the first row" } else { "the header" };
         let mut places = self.typed.map(|typed| typed.places.iter());
         self.body.each(&self.file, (what, self.names.len()), &mut |line, cells| {
@@ -267,7 +267,7 @@ impl<'t> Table<'t> {
         reader: &CsvReader,
         roles: &[Role],
         fills: &[bool],
-        take: &mut dyn FnMut(usize, &[Cow<'t, str>], &[bool]),
+        take: TakesMarkedRow<'_, 't>,
     ) -> Result<Count, Error> {
         let mut count = Count { complete: 0, dropped: 0, missing: vec![0; roles.len()] };
         let (mut first, mut is_refused, mut missing, mut rows_missing) = (None, false, 0, 0);
