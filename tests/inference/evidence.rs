@@ -102,10 +102,20 @@ where
     z
 }
 
-/// Of twenty seeds, at least 16 have the exact value within two standard errors; over many, errors
-/// are as large as they are said to be, also for a single chain and a kernel that moves slowly.
 #[test]
 fn standard_errors_are_honest() {
+    errors_are_as_said(40);
+}
+
+#[test]
+#[ignore = "long"]
+fn standard_errors_are_honest_long() {
+    errors_are_as_said(80);
+}
+
+/// Of twenty seeds, at least 16 have the exact value within two standard errors; over many, errors
+/// are as large as they are said to be, also for a single chain and a kernel that moves slowly.
+fn errors_are_as_said(many: u64) {
     let covered = |z: &[f64]| z.iter().filter(|z| z.abs() <= 2.0).count();
     for adapt_ladder in [false, true] {
         let z = standardised(20, 2, 600, &PowerPosteriors { adapt_ladder, ..fixed(17) });
@@ -115,12 +125,12 @@ fn standard_errors_are_honest() {
         ladder: Ladder::Power { rungs: 17, exponent: 5.0 },
         ..PowerPosteriors::new(Rwm::default())
     };
-    let many = [standardised(80, 1, 1500, &slow), standardised(80, 2, 600, &fixed(17))];
-    for z in many.iter().flatten() {
+    let runs = [standardised(many, 1, 1500, &slow), standardised(many, 2, 600, &fixed(17))];
+    for z in runs.iter().flatten() {
         let rms = (z.iter().map(|z| z * z).sum::<f64>() / z.len() as f64).sqrt();
-        println!("rms {rms:.2}, {} of 80 within two standard errors", covered(z));
+        println!("rms {rms:.2}, {} of {many} within two standard errors", covered(z));
         assert!((0.75..1.3).contains(&rms), "{rms}: {z:.2?}");
-        assert!(covered(z) >= 70, "{z:.2?}");
+        assert!(8 * covered(z) >= 7 * z.len(), "{z:.2?}");
     }
 }
 

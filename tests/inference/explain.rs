@@ -289,7 +289,7 @@ fn importance_orders_friedmans_columns_and_finds_nothing_in_the_others() {
         assert!(useless.interval(0.99).unwrap().contains(&0.0), "{useless}");
     }
     // Var = 23.8 without noise; the product's parts interact, the others do not.
-    let sobol = fit.explain_rows(&friedman(2000, 2)).unwrap().sobol(1).unwrap();
+    let sobol = fit.explain_rows(&friedman(1000, 2)).unwrap().sobol(1).unwrap();
     let of = |j: usize| sobol[j].mean().map(|index| index[0]);
     for (j, truth, total) in [
         (0, 0.197, 0.274),
@@ -314,7 +314,7 @@ fn importance_orders_friedmans_columns_and_finds_nothing_in_the_others() {
 #[test]
 fn columns_of_noise_are_not_important() {
     let (mut known, mut left_out) = (0.0, 0.0);
-    for seed in 0..20 {
+    for seed in 0..8 {
         let mut rng = ChainRng::new(seed, 1);
         let x = Array2::from_shape_simple_fn((40, 8), || rng.normal());
         let y = Array1::from_shape_simple_fn(40, || rng.normal());
@@ -608,11 +608,21 @@ fn coverage_of_the_prior(sets: u64, rows: usize) -> [[f64; 2]; 4] {
     })
 }
 
-/// The bands of effects are posterior intervals. Over 24 sets a share has a standard error of some 0.025. (`study` has 100 sets, and
+/// The bands of effects are posterior intervals. Over 10 sets a share has a standard error of some 0.04. (`study` has 100 sets, and
 /// functions that no prior drew.)
 #[test]
 fn bands_cover_functions_that_the_prior_draws() {
-    let shares = coverage_of_the_prior(24, 60);
+    bands_cover(10);
+}
+
+#[test]
+#[ignore = "long"]
+fn bands_cover_functions_that_the_prior_draws_long() {
+    bands_cover(24);
+}
+
+fn bands_cover(sets: u64) {
+    let shares = coverage_of_the_prior(sets, 60);
     println!("{shares:.3?}");
     for [share, _] in shares {
         assert!((0.8..0.97).contains(&share), "{shares:.3?}");

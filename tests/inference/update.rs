@@ -178,7 +178,8 @@ fn collapsed_networks_and_weighted_rows_are_updated() {
         Posterior::new(network(), Gaussian::sampled(), data, priors).unwrap()
     };
     let run = |posterior: &Posterior<Mlp, Gaussian>| {
-        Sampler::new(posterior, Collapsed::new(Mams::default())).seed(3).run().unwrap()
+        let sampler = Sampler::new(posterior, Collapsed::new(Mams::default()));
+        sampler.warmup(400).draws(500).seed(3).run().unwrap()
     };
     let before = of(&first);
     let algorithm = Collapsed::new(Mams::default());
