@@ -15,6 +15,9 @@ use crate::message::count;
 /// The largest number of cells in a row: a column has a name, and its name takes memory.
 const MOST_COLUMNS: usize = 1 << 20;
 
+/// The cells of a row.
+pub(crate) type Cells<'t> = [Cow<'t, str>];
+
 /// The separator between two cells.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Separator {
@@ -110,7 +113,7 @@ impl<'t> Rows<'t> {
         &self,
         table: &str,
         (what, width): (&str, usize),
-        take: &mut dyn FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
+        take: &mut dyn FnMut(usize, &Cells<'t>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let problem = |problem: String| Error::table(table, problem);
         let (mut rows, mut cells) = (self.clone(), Vec::new());

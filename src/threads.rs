@@ -185,7 +185,10 @@ mod tests {
         let mut items: Vec<usize> = (0..50).collect();
         let work = |item: &mut usize| match *item {
             7 | 30 => Err(Error::argument("item", *item, "another one")),
-            _ => Ok(*item = 0),
+            _ => {
+                *item = 0;
+                Ok(())
+            }
         };
         let error = try_each(&mut items, &work).unwrap_err();
         assert!(error.to_string().contains('7'), "{error}");

@@ -1,13 +1,12 @@
 //! The rows of a file, and the problems of cells.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::role::Role;
 use super::typed::{ColumnType, TypedTable};
 use super::{CsvReader, Decimal, Delimiter, Header, Lines};
 use crate::Error;
-use crate::cells::{Rows, Separator, decode, shown};
+use crate::cells::{Cells, Rows, Separator, decode, shown};
 use crate::data::Task;
 use crate::data::dataset::{NOT_A_WEIGHT, is_weight};
 use crate::error::Row;
@@ -249,7 +248,7 @@ impl<'t> Table<'t> {
     /// Hands every row to `take`, with its line; of a table with types, with its number, counted from 1.
     pub(super) fn each_row(
         &self,
-        take: &mut dyn FnMut(usize, &[Cow<'t, str>]) -> Result<(), Error>,
+        take: &mut dyn FnMut(usize, &Cells<'t>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let what = if self.header == Header::None { "the first row" } else { "the header" };
         let mut places = self.typed.map(|typed| typed.places.iter());
@@ -267,7 +266,7 @@ impl<'t> Table<'t> {
         reader: &CsvReader,
         roles: &[Role],
         fills: &[bool],
-        take: &mut dyn FnMut(usize, &[Cow<'t, str>], &[bool]),
+        take: &mut dyn FnMut(usize, &Cells<'t>, &[bool]),
     ) -> Result<Count, Error> {
         let mut count = Count { complete: 0, dropped: 0, missing: vec![0; roles.len()] };
         let (mut first, mut is_refused, mut missing, mut rows_missing) = (None, false, 0, 0);
