@@ -24,7 +24,7 @@ fn counted(work: &mut dyn FnMut()) {
 /// Gradients of problem `key`.
 fn gradients(key: char) {
     let (q, mut gradient) = (problems::theta0(key), problems::gradient(key));
-    let (mut grad, calls) = (vec![0.0; q.len()], (2e8 / problems::multiply_adds(key)) as usize);
+    let (mut grad, calls) = (vec![0.0; q.len()], (1e8 / problems::multiply_adds(key)) as usize);
     gradient(&q, &mut grad);
     counted(&mut || {
         for _ in 0..calls {
@@ -34,16 +34,20 @@ fn gradients(key: char) {
 }
 
 /// Draws of one chain; the chain is made before, but for its warm-up.
-fn sample<T: Target, A: for<'t> Algorithm<&'t T>>(target: &T, algorithm: A) -> Result<Draws> {
-    let sampler = Sampler::new(target, algorithm).chains(1).warmup(100).draws(100).threads(1);
+fn sample<T: Target, A: for<'t> Algorithm<&'t T>>(
+    target: &T,
+    algorithm: A,
+    n: usize,
+) -> Result<Draws> {
+    let sampler = Sampler::new(target, algorithm).chains(1).warmup(n).draws(n).threads(1);
     let (mut sampler, mut draws) = (Some(sampler), None);
     counted(&mut || draws = sampler.take().map(Sampler::run));
     Ok(draws.expect("the work was done")?)
 }
 
-/// A network 8-30-1 on 300 rows.
+/// A network 8-30-1 on 100 rows.
 fn wide() -> Result<Posterior<Mlp, Gaussian>> {
-    let x = Array2::from_shape_vec((300, 8), problems::normals(21, 2_400))?;
+    let x = Array2::from_shape_vec((100, 8), problems::normals(21, 800))?;
     let y = x.rows().into_iter().map(|x| x[0].sin() + x[1] * x[2]).collect::<Vec<f64>>();
     let data = Dataset::regression(x, ndarray::Array1::from(y))?;
     let priors = Priors::all(Normal::new(0.0, 1.0)?)
@@ -71,8 +75,8 @@ fn predict() -> Result<()> {
 }
 
 fn search() -> Result<()> {
-    let read = CsvReader::regression("y").read(table(80).as_bytes())?;
-    let recipe = Fit::regression("y").chains(2).warmup(50).draws(50).seed(1).threads(1);
+    let read = CsvReader::regression("y").read(table(30).as_bytes())?;
+    let recipe = Fit::regression("y").chains(1).warmup(10).draws(10).seed(1).threads(1);
     let mut fit = None;
     counted(&mut || fit = Some(recipe.fit_like(&read.dataset, &read.schema)));
     fit.expect("the work was done")?;
@@ -83,8 +87,8 @@ fn main() -> Result<()> {
     let name = std::env::args().nth(1).unwrap_or_default();
     match name.as_str() {
         key @ ("a" | "b" | "c" | "d" | "e" | "f" | "g") => key.chars().for_each(gradients),
-        "nuts" => drop(sample(&problems::linear_gaussian('a'), Nuts::default())?),
-        "collapsed" => drop(sample(&wide()?, Collapsed::new(Mams::default()))?),
+        "nuts" => drop(sample(&problems::linear_gaussian('a'), Nuts::default(), 100)?),
+        "collapsed" => drop(sample(&wide()?, Collapsed::new(Mams::default()), 20)?),
         "predict" => predict()?,
         "read" => {
             let text = table(5_000);

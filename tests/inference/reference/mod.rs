@@ -5,7 +5,7 @@
 //! The means of each parameter and of its square are compared, in standard errors of the difference of both sides. What the test
 //! prints is a table by posterior:
 //!
-//!     cargo test --release -p bnn-mcmc-tests --test inference reference:: -- --nocapture
+//!     cargo test --release -p bnn-mcmc-tests --test inference reference:: -- --ignored --nocapture
 
 mod gaussian_process;
 mod hidden_markov;
@@ -97,14 +97,12 @@ pub trait Own: Density {
     const HEAVY_TAILED: &[&str] = &[];
 }
 
-/// Four chains of a `share` of the draws, with half of the warm-up if that is less than all.
-fn run_own<D: Own>(density: D, share: usize) -> Run {
+fn run_own<D: Own>(density: D) -> Run {
     let constraints = density.constraints();
     let target = Constrained::new(Autodiff::new(density), &constraints).unwrap();
     let preconditioner = Preconditioner::Dense;
     let nuts = Nuts { target_accept: 0.98, preconditioner, ..Nuts::default() };
-    let sampler = Sampler::new(&target, nuts).warmup(1_000 / share.min(2));
-    let draws = sampler.draws(D::DRAWS / share).seed(1).run().unwrap();
+    let draws = Sampler::new(&target, nuts).warmup(1_000).draws(D::DRAWS).seed(1).run().unwrap();
     let draws = draws.constrained(&target).unwrap();
     let run = Run::new(&draws, |theta| target.target().density().reported(theta));
     Run { heavy_tailed: D::HEAVY_TAILED, ..run }
@@ -128,19 +126,28 @@ fn z(ours: ArrayView2<f64>, mean: f64, sd: f64, reference_draws: f64) -> (f64, f
     ((ours.mean().unwrap() - mean) / error, ess)
 }
 
-/// A fifth of the draws: a mean that is off by half of a standard deviation of a posterior shows.
+/// Densities that take over a second: solved equations, long hidden chains, processes of many points.
+const LONG: [&str; 6] = [
+    "hmm_drive_0",
+    "hmm_drive_1",
+    "gp_pois_regr",
+    "low_dim_gauss_mix",
+    "lotka_volterra",
+    "one_comp_mm_elim_abs",
+];
+
 #[test]
-fn means_and_mean_squares_of_46_reference_posteriors() {
-    compare(5);
+fn means_and_mean_squares_of_40_reference_posteriors() {
+    compare(&LONG);
 }
 
 #[test]
 #[ignore = "long"]
 fn means_and_mean_squares_of_46_reference_posteriors_long() {
-    compare(1);
+    compare(&[]);
 }
 
-fn compare(share: usize) {
+fn compare(left_out: &[&str]) {
     let text = std::fs::read(folder().join("reference.json")).unwrap();
     let references: BTreeMap<String, Reference> = serde_json::from_slice(&text).unwrap();
     assert_eq!(references.len(), 46);
@@ -151,21 +158,25 @@ fn compare(share: usize) {
     let (mut all, mut wrong) = (Vec::new(), Vec::new());
     for (name, reference) in &references {
         let start = Instant::now();
-        let run = match name.split_once('-').unwrap().1 {
-            "arma11" => run_own(series::Arma::new(reference), share),
-            "garch11" => run_own(series::Garch::new(reference), share),
+        let model = name.split_once('-').unwrap().1;
+        if left_out.contains(&model) {
+            continue;
+        }
+        let run = match model {
+            "arma11" => run_own(series::Arma::new(reference)),
+            "garch11" => run_own(series::Garch::new(reference)),
             "eight_schools_centered" | "eight_schools_noncentered" => {
-                run_own(schools::Schools::new(reference), share)
+                run_own(schools::Schools::new(reference))
             }
-            "gp_regr" => run_own(gaussian_process::Regression::new(reference), share),
-            "gp_pois_regr" => run_own(gaussian_process::Counts::new(reference), share),
-            "low_dim_gauss_mix" => run_own(mixture::TwoNormals::new(reference), share),
-            "hmm_example" => run_own(hidden_markov::Normals::new(reference), share),
-            "hmm_drive_0" => run_own(hidden_markov::Drive::exponential(reference), share),
-            "hmm_drive_1" => run_own(hidden_markov::Drive::normal(reference), share),
-            "lotka_volterra" => run_own(ode::LotkaVolterra::new(reference), share),
-            "one_comp_mm_elim_abs" => run_own(ode::Elimination::new(reference), share),
-            _ => regressions::run(name, reference, share),
+            "gp_regr" => run_own(gaussian_process::Regression::new(reference)),
+            "gp_pois_regr" => run_own(gaussian_process::Counts::new(reference)),
+            "low_dim_gauss_mix" => run_own(mixture::TwoNormals::new(reference)),
+            "hmm_example" => run_own(hidden_markov::Normals::new(reference)),
+            "hmm_drive_0" => run_own(hidden_markov::Drive::exponential(reference)),
+            "hmm_drive_1" => run_own(hidden_markov::Drive::normal(reference)),
+            "lotka_volterra" => run_own(ode::LotkaVolterra::new(reference)),
+            "one_comp_mm_elim_abs" => run_own(ode::Elimination::new(reference)),
+            _ => regressions::run(name, reference),
         };
         assert_eq!(run.values.dim().2, reference.parameters.len(), "{name}");
         let (mut scores, mut least) = (Vec::new(), f64::INFINITY);
@@ -190,7 +201,7 @@ fn compare(share: usize) {
             };
             for (what, ours, mean, sd) in compared {
                 let (z, ess) = z(ours.view(), mean, sd, reference.draws);
-                if !(z.abs() <= 4.0 && ess >= 400.0 / share as f64) {
+                if !(z.abs() <= 4.0 && ess >= 400.0) {
                     wrong.push(format!("{name}: {parameter}{what}: z = {z:.2}, ESS {ess:.0}"));
                 }
                 scores.push(z);

@@ -39,7 +39,7 @@ fn table(name: &str) -> Array2<f64> {
     Array2::from_shape_vec((rows.len(), columns), rows.concat()).unwrap()
 }
 
-pub fn run(name: &str, reference: &Reference, share: usize) -> Run {
+pub fn run(name: &str, reference: &Reference) -> Run {
     let table = table(name);
     let d = table.ncols() - 1;
     let (x, y) = (table.slice(s![.., ..d]).to_owned(), table.column(d).to_owned());
@@ -81,8 +81,8 @@ pub fn run(name: &str, reference: &Reference, share: usize) -> Run {
     let nuts = Nuts { preconditioner: Preconditioner::Dense, ..Nuts::default() };
     let draws = Sampler::new(&posterior, nuts)
         .init(Init::Around { centre, sd: 1e-3 })
-        .warmup(1_000 / share.min(2))
-        .draws(1_500 / share)
+        .warmup(1_000)
+        .draws(1_500)
         .seed(1)
         .run()
         .unwrap();
