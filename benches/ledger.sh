@@ -45,8 +45,7 @@ if ! valgrind --version >/dev/null 2>&1; then
 fi
 cargo build --release --locked --quiet -p bnn-mcmc-benches --bin workloads
 count() {
-  RAYON_NUM_THREADS=1 valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=workloads::counted \
-    "$CARGO_TARGET_DIR/release/workloads" "$1" 2>&1 >/dev/null | sed -n 's/.*Collected : //p'
+  RAYON_NUM_THREADS=1 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$CARGO_TARGET_DIR/release/workloads" "$1" 2>&1 >/dev/null | sed -n 's/.*Collected : //p'
 }
 export -f count
 counts=$(printf '%s\n' "${workloads[@]}" | xargs -P "$(nproc)" -I {} bash -c 'echo {} $(count {})')
