@@ -105,7 +105,7 @@ fn files_hold_every_kth_draw() {
     }
     std::fs::write(on_disk.file(1), std::fs::read(on_disk.file(0)).unwrap()).unwrap();
     refused!(OnDisk::read(&path), Table {});
-    std::fs::copy("Cargo.lock", on_disk.file(1)).unwrap();
+    std::fs::copy("../Cargo.lock", on_disk.file(1)).unwrap();
     refused!(OnDisk::read(&path), Table {});
     for chain in [1, 0] {
         std::fs::remove_file(on_disk.file(chain)).unwrap();
