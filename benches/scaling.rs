@@ -19,7 +19,6 @@ use std::time::Instant;
 
 use bnn_mcmc::prelude::*;
 use ndarray::Array2;
-
 use problems::machine::{gigabytes_per_second, peak_gflops};
 
 type Network<M> = Posterior<M, Gaussian>;

@@ -4,7 +4,6 @@
 //!     cargo bench --bench second_order -- ess     (effective draws per second of processor time)
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use bnn_mcmc::data::{Standardise, bundled};
 use bnn_mcmc::likelihood::SecondOrderLikelihood;
@@ -13,23 +12,7 @@ use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::{Algorithm, Fisher, Kernel, Smmala, SoftAbs};
 use bnn_mcmc::targets::{FisherTarget, HessTarget, Point, Tempered};
 use bnn_mcmc::testing::GaussianTarget;
-
-/// Median seconds per call of `f`, over 15 batches of about 10 ms.
-fn median_seconds(mut f: impl FnMut()) -> f64 {
-    f();
-    let start = Instant::now();
-    f();
-    let batch = (0.01 / start.elapsed().as_secs_f64().max(1e-8)).ceil() as usize;
-    let mut times: Vec<f64> = (0..15)
-        .map(|_| {
-            let start = Instant::now();
-            (0..batch).for_each(|_| f());
-            start.elapsed().as_secs_f64() / batch as f64
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    times[7]
-}
+use problems::machine::median_seconds;
 
 fn step_seconds<'t, T: Target, A: Algorithm<&'t T>>(target: &'t T, algorithm: &A) -> f64 {
     let mut rng = ChainRng::new(1, 0);

@@ -67,6 +67,7 @@ pub fn gigabytes_per_second() -> f64 {
 
 /// Median seconds per call of `f`, over 31 batches of about 10 ms.
 pub fn median_seconds(mut f: impl FnMut()) -> f64 {
+    f();
     let start = Instant::now();
     f();
     let batch = (0.01 / start.elapsed().as_secs_f64().max(1e-8)).ceil() as usize;

@@ -11,7 +11,6 @@ use crate::curvature::Curvature;
 use crate::data::Response;
 use crate::engine::elementary::exp_in_place;
 use crate::engine::{TILE_ROWS, Tile, TileMut};
-use crate::portable::ln;
 use crate::rng::ChainRng;
 
 /// y = mu(x) + e^s(x) N(0, 1): a model with two outputs for each response column.
@@ -80,7 +79,7 @@ impl Likelihood for HeteroscedasticGaussian {
 
     fn log_lik_rows(&self, _phi: &[f64], out: TileMut, y: Tile, rows: &mut [f64]) {
         let out = out.as_tile();
-        rows.fill(-0.5 * y.columns() as f64 * ln(std::f64::consts::TAU));
+        rows.fill(-0.5 * y.columns() as f64 * LN_TAU);
         for j in 0..y.columns() {
             let s = out.column(y.columns() + j);
             for_each_residual(out, y, j, |i, t, _| rows[i] -= s[i] + 0.5 * t * t);
