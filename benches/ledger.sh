@@ -16,15 +16,15 @@ workloads=(a b c d e f g nuts collapsed predict read search)
 timed() {
   local folder began=$SECONDS
   folder=$(mktemp -d)
-  CARGO_TARGET_DIR=$folder CARGO_INCREMENTAL=0 cargo "$@" --timings --locked --quiet >/dev/null
+  CARGO_TARGET_DIR=$folder cargo "$@" --timings --locked --quiet >/dev/null
   printf '\n%s: %d s\n' "cargo $*" $((SECONDS - began))
   sed -n '/^const UNIT_DATA = /,/^];$/p' "$folder"/cargo-timings/cargo-timing.html | sed 's/^const UNIT_DATA = //; s/^];$/]/' |
     python3 -c '
 import json, sys
 units = sorted(json.load(sys.stdin), key=lambda unit: -unit["duration"])
 for unit in units[:10]:
-    print(f"{unit[\"duration\"]:7.1f}  {unit[\"name\"]}{unit[\"target\"]}")
-print(f"{sum(unit[\"duration\"] for unit in units):7.1f}  all {len(units)} units")'
+    print("%7.1f  %s%s" % (unit["duration"], unit["name"], unit["target"]))
+print("%7.1f  all %d units" % (sum(unit["duration"] for unit in units), len(units)))'
   rm -rf "$folder"
 }
 
