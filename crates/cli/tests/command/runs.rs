@@ -184,7 +184,7 @@ fn the_data_choose_a_model_unless_one_is_given() {
 }
 
 /// A run that is long enough to be ended midway.
-const LONG: &str = "fit iris.csv --target species --out r --quiet --hidden 4 --chains 2 --warmup 200 --draws 2000 \
+const LONG: &str = "fit iris.csv --target species --out r --quiet --hidden 4 --chains 2 --warmup 200 --draws 6000 \
                     --checkpoint-every 50draws";
 
 /// Begins the long run, and returns when it has saved some draws.
@@ -220,7 +220,7 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     assert_eq!(is_finished(&killed.path("r")), Some(false));
     said!(killed.run("diagnose r").error(1));
     // With fewer draws it is finished, and goes on from there all the same.
-    killed.run(&LONG.replace("2000", "20")).well();
+    killed.run(&LONG.replace("6000", "20")).well();
     assert_eq!(is_finished(&killed.path("r")), Some(true));
     assert_eq!(json(&killed.read("r/fit.json"))["recipe"]["draws"], 20);
     killed.run("diagnose r").well();
@@ -246,8 +246,8 @@ fn a_run_that_was_killed_or_ended_by_ctrl_c_goes_on_to_the_same_draws() {
     assert!(stopped.files("r") == files, "nothing is written again");
     said!(stopped.run(&format!("{LONG} --activation relu")).error(1));
     // More draws go on where it ended.
-    stopped.run(&LONG.replace("2000", "2100")).well();
-    assert!(has_line(&stopped.read("r/config.toml"), "draws = 2100"));
+    stopped.run(&LONG.replace("6000", "6100")).well();
+    assert!(has_line(&stopped.read("r/config.toml"), "draws = 6100"));
     said!(stopped.run(LONG).error(1));
 }
 

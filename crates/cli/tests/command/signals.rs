@@ -44,7 +44,7 @@ fn prepare(command: &str) -> Place {
             for chains in ["0..1", "1..2"] {
                 // So much that a merge takes some tenths of a second.
                 let part = FIT.replace("--chains 2", &format!("--chains {chains} --of 2 --quiet"));
-                let part = part.replace("--warmup 150 --draws 400", "--warmup 20 --draws 1500");
+                let part = part.replace("--warmup 150 --draws 400", "--warmup 50 --draws 3000");
                 let part = part.replace("--hidden 4", "--hidden 12");
                 place.run(&part).well();
             }
