@@ -55,12 +55,14 @@ fn coverage(
     (each.mean().unwrap(), each.std(1.0) / (repetitions as f64).sqrt())
 }
 
-/// Without equal scores the coverage is k / (n + 1), whatever the predictor.
+/// Without equal scores the coverage is k / (n + 1), whatever the predictor, and on whichever side of it the responses lie.
 #[test]
 fn a_wrong_predictor_is_covered_at_the_exact_level() {
     const REPETITIONS: usize = 500;
-    for (n, percent) in [(10, 80), (19, 90), (33, 50)] {
+    for (n, percent, sign) in [(10, 80, 1.0), (19, 90, -1.0), (33, 50, 1.0)] {
         let data = skewed(&mut ChainRng::new(1, 0), REPETITIONS * (n + 30));
+        let y = sign * data.real().unwrap();
+        let data = Dataset::regression(data.x().clone(), y).unwrap();
         let (posterior, draws) = nonsense_of(Gaussian::fixed(0.1).unwrap(), &data, 1);
         for score in
             [ConformalScore::Absolute, ConformalScore::Normalised, ConformalScore::Quantiles]
