@@ -45,7 +45,8 @@
 //! or 2 and positive a and c, whose even derivatives are all positive. With exact moments, for such
 //! regressions with 1 to 50 parameters and 10 to 1,000 rows on (i/m)^5, it is 1.02 to 1.14 times
 //! the true error at m = 20, and 1.2 to 3.7 times at m = 6. In practice the moments come from the
-//! same draws. Third moments of hot rungs, whose log likelihoods have long tails, are noisy, and
+//! same draws. Third moments of hot rungs, whose log likelihoods have long tails, are noisy, and so is I_3: with few draws the
+//! discretisation comes out larger than it is.
 //!
 //! **The error that is reported is the root of the sum of squares** of Monte Carlo standard error
 //! and discretisation, as systematic and random uncertainties are combined (JCGM 100:2008, section

@@ -13,9 +13,10 @@
 //! (a draw of the posterior of a linear regression, of which the prior knows as much as one row: Kass and Wasserman 1995,
 //! <https://doi.org/10.1080/01621459.1995.10476592>). A flatter prior would leave open what a label means that training does not
 //! have: all levels of a column together are a combination of columns that is the same in all rows but these.
-//! Row i without a value takes
+//! Rows with weights count as often as their weights say: in A, in Z^T Y, in r_k, in n, and where a row is chosen; rows of weight
+//! 0 are given cells, and give none. Row i without a value takes
 //!
-//! - a **number** of a column with more than 20 different ones, if n is more than 2 (p + 1): z_i B* + (y_j - z_j B) s / (r / (n - p - 1))^1/2, with the
+//! - a **number** of a column of numbers with more than 20 different ones, if n is more than 2 (p + 1): z_i B* + (y_j - z_j B) s / (r / (n - p - 1))^1/2, with the
 //!   residual of a row j chosen at random among all that have a value: it follows the regression also where few such
 //!   rows are, and is as skew as they are;
 //! - any **other cell**: that of a row j, with all its features, chosen at random among the five of least
@@ -30,12 +31,13 @@
 //! are missing: spreads came out too small); chained equations: van Buuren and Groothuis-Oudshoorn 2011,
 //! <https://doi.org/10.18637/jss.v045.i03>.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use rand::Rng;
 
-use super::Response;
+use super::{Dataset, Response};
 use crate::Error;
 use crate::linalg::cholesky::Cholesky;
 use crate::linalg::dot::dot;
@@ -57,6 +59,8 @@ pub(crate) struct Gap {
     pub(crate) column: String,
     pub(crate) features: Range<usize>,
     pub(crate) mark: usize,
+    /// Whether the features stand for labels: then the column is not one of measurements.
+    pub(crate) labels: bool,
 }
 
 impl Gap {
@@ -65,22 +69,35 @@ impl Gap {
     }
 }
 
-/// Draws the missing cells of the rows `x` `[rows x features]`, which may hold any numbers, given all others and
-/// the response.
+/// Rows that others are completed by, as often as their weights say.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) x: ArrayView2<'a, f64>,
+    pub(crate) weights: Option<ArrayView1<'a, f64>>,
+}
+
+impl Known<'_> {
+    fn weight(&self, row: usize) -> f64 {
+        self.weights.map_or(1.0, |weights| weights[row]) //~ imputed-weights
+    }
+}
+
+/// Draws the missing cells of the rows of `data`, which may hold any numbers, given all others and the response.
 ///
 /// # Errors
 /// A column without a value in any row; numbers whose squares are not finite.
 pub(crate) fn complete(
-    x: &Array2<f64>,
-    response: &Response,
+    data: &Dataset,
     gaps: &[Gap],
     rng: &mut ChainRng,
 ) -> Result<Array2<f64>, Error> {
-    let features = x.ncols();
-    let mut all = concatenate![Axis(1), *x, columns_of(response)]; //~ imputed-response
+    let (response, weights) = (data.response(), data.weights());
+    let features = data.n_features();
+    let mut all = concatenate![Axis(1), *data.x(), columns_of(response)]; //~ imputed-response
     let rows: Vec<Vec<usize>> = gaps.iter().map(|gap| rows_of(all.view(), gap, true)).collect();
+    let known = Known { x: all.view(), weights };
     let donors: Vec<Vec<usize>> =
-        gaps.iter().map(|gap| donors(all.view(), gap)).collect::<Result<_, _>>()?;
+        gaps.iter().map(|gap| donors(known, gap)).collect::<Result<_, _>>()?;
     for ((gap, rows), donors) in gaps.iter().zip(&rows).zip(&donors) {
         for &row in rows {
             let from = donors[rng.random_range(0..donors.len())];
@@ -93,7 +110,8 @@ pub(crate) fn complete(
             if rows.is_empty() {
                 continue;
             }
-            let matching = Matching::new(all.view(), (gap, gaps), donors, rng)?;
+            let known = Known { x: all.view(), weights };
+            let matching = Matching::new(known, (gap, gaps), donors, rng)?;
             for &row in rows {
                 matching.draw(all.view(), all.row(row), rng, &mut cell);
                 gap.features.clone().zip(&cell).for_each(|(k, value)| all[(row, k)] = *value);
@@ -103,46 +121,80 @@ pub(crate) fn complete(
     Ok(all.slice_move(s![.., ..features]))
 }
 
-/// Draws the missing cells of new rows, whose response is not known, given their other cells. `train` are complete rows.
-/// Equal rows are given equal values, in whatever table they are.
-///
-/// # Errors
-/// Numbers whose squares are not finite.
-pub(crate) fn complete_new(
-    train: ArrayView2<f64>,
-    new: ArrayView2<f64>,
-    gaps: &[Gap],
-    rng: &ChainRng,
-) -> Result<Array2<f64>, Error> {
-    let mut new = new.to_owned();
-    let (mut used, mut cell) = (Vec::new(), Vec::new());
-    // Also those whose own cell was drawn: without the response, the known ones alone may not be like the others.
-    let all: Vec<usize> = (0..train.nrows()).collect(); //~ donors-of-new
-    for (place, gap) in gaps.iter().enumerate() {
-        if new.rows().into_iter().any(|row| gap.is_in(row)) {
-            let mut rng = rng.child(place as u64);
-            used.push((gap, Matching::new(train, (gap, gaps), &all, &mut rng)?));
-        }
-    }
-    for mut row in new.rows_mut() {
-        let open: Vec<_> = used.iter().filter(|(gap, _)| gap.is_in(row.view())).collect();
-        let mut hash = crc32fast::Hasher::new();
-        row.iter().for_each(|x| hash.update(&x.to_bits().to_le_bytes()));
-        let mut rng = rng.child((gaps.len() as u64) + u64::from(hash.finalize()));
-        for (gap, matching) in &open {
-            let from = matching.donors[rng.random_range(0..matching.donors.len())];
-            gap.features.clone().for_each(|k| row[k] = train[(from, k)]);
-        }
-        // A single gap needs no cycles.
-        let cycles = if open.len() == 1 { 1 } else { CYCLES };
-        for _ in 0..cycles {
-            for (gap, matching) in &open {
-                matching.draw(train, row.view(), &mut rng, &mut cell);
-                gap.features.clone().zip(&cell).for_each(|(k, value)| row[k] = *value);
+/// Values for the missing cells of new rows, whose response is not known, given their other cells. Equal rows are given equal
+/// values, in whatever table they are; a row that was completed before stays as it is.
+pub(crate) struct Completion<'a> {
+    known: Known<'a>,
+    gaps: Vec<Gap>,
+    /// For each gap that a new row has, its place among all and its regression.
+    used: Vec<(usize, Matching)>,
+    /// The bits of the known rows that have gaps.
+    completed: HashSet<Vec<u64>>,
+    rng: ChainRng,
+}
+
+impl<'a> Completion<'a> {
+    /// For rows with the gaps of `new`. `known` are complete rows.
+    ///
+    /// # Errors
+    /// Numbers whose squares are not finite.
+    pub(crate) fn new(
+        known: Known<'a>,
+        new: ArrayView2<f64>,
+        gaps: Vec<Gap>,
+        rng: ChainRng,
+    ) -> Result<Self, Error> {
+        let mut used = Vec::new();
+        // Also those whose own cell was drawn: without the response, the known ones alone may not be like the others.
+        let all: Vec<usize> = (0..known.x.nrows()).filter(|row| known.weight(*row) > 0.0).collect(); //~ donors-of-new
+        for (place, gap) in gaps.iter().enumerate() {
+            if new.rows().into_iter().any(|row| gap.is_in(row)) {
+                let mut rng = rng.child(place as u64);
+                used.push((place, Matching::new(known, (gap, &gaps), &all, &mut rng)?));
             }
         }
+        let with_gaps = |row: &ArrayView1<f64>| gaps.iter().any(|gap| gap.is_in(*row));
+        let completed = known.x.rows().into_iter().filter(with_gaps).map(bits).collect();
+        Ok(Self { known, gaps, used, completed, rng })
     }
-    Ok(new)
+
+    /// The rows with values drawn for the `time`-th time, from 0.
+    pub(crate) fn draw(&self, new: ArrayView2<f64>, time: u64) -> Array2<f64> {
+        let Self { known, gaps, used, completed, rng } = self;
+        let (mut new, mut cell) = (new.to_owned(), Vec::new());
+        for mut row in new.rows_mut() {
+            //~ completed-before
+            if completed.contains(&bits(row.view())) {
+                continue;
+            }
+            let of_row = |(place, _): &&(usize, Matching)| gaps[*place].is_in(row.view());
+            let open: Vec<_> = used.iter().filter(of_row).map(|(_, matching)| matching).collect();
+            let mut hash = crc32fast::Hasher::new();
+            row.iter().for_each(|x| hash.update(&x.to_bits().to_le_bytes()));
+            let mut rng = rng.child((gaps.len() as u64) + u64::from(hash.finalize()));
+            if time > 0 {
+                rng = rng.child(time); //~ completed-anew
+            }
+            for matching in &open {
+                let from = matching.donors[rng.random_range(0..matching.donors.len())];
+                matching.features.clone().for_each(|k| row[k] = known.x[(from, k)]);
+            }
+            // A single gap needs no cycles.
+            let cycles = if open.len() == 1 { 1 } else { CYCLES };
+            for _ in 0..cycles {
+                for matching in &open {
+                    matching.draw(known.x, row.view(), &mut rng, &mut cell);
+                    matching.features.clone().zip(&cell).for_each(|(k, value)| row[k] = *value);
+                }
+            }
+        }
+        gaps.iter().for_each(|gap| new.column_mut(gap.mark).fill(0.0)); //~ marks-of-new
+        new
+    }
+}
+
+fn bits(row: ArrayView1<f64>) -> Vec<u64> {
+    row.iter().map(|x| x.to_bits()).collect()
 }
 
 /// The response as numbers to predict missing cells from: real numbers as they are, counts y as log(1 + y), an indicator
@@ -173,10 +225,11 @@ fn rows_of(x: ArrayView2<f64>, gap: &Gap, missing: bool) -> Vec<usize> {
     (0..x.nrows()).filter(|&row| gap.is_in(x.row(row)) == missing).collect()
 }
 
-fn donors(x: ArrayView2<f64>, gap: &Gap) -> Result<Vec<usize>, Error> {
-    let rows = rows_of(x, gap, false);
+fn donors(known: Known, gap: &Gap) -> Result<Vec<usize>, Error> {
+    let mut rows = rows_of(known.x, gap, false);
+    rows.retain(|row| known.weight(*row) > 0.0);
     if rows.is_empty() {
-        let found = format!("without a value in any of {} training rows", x.nrows());
+        let found = format!("without a value in any of {} training rows", known.x.nrows());
         return Err(Error::argument(format!("column `{}`", gap.column), found, "with some values"));
     }
     Ok(rows)
@@ -191,9 +244,9 @@ struct Standard {
 
 impl Standard {
     /// `None` of a constant column.
-    fn new(x: ArrayView2<f64>, column: usize, rows: &[usize]) -> Option<Self> {
-        let n = rows.len() as f64;
-        let mean: f64 = rows.iter().map(|&row| x[(row, column)] / n).sum();
+    fn new(known: Known, column: usize, rows: &[usize], n: f64) -> Option<Self> {
+        let x = known.x;
+        let mean: f64 = rows.iter().map(|&row| known.weight(row) * x[(row, column)] / n).sum();
         let scale =
             rows.iter().fold(0.0, |max: f64, &row| max.max((x[(row, column)] - mean).abs()));
         (scale > 1e-12 * mean.abs()).then_some(Self { column, mean, scale })
@@ -210,6 +263,8 @@ struct Matching {
     /// B*, `[feature][predictor]`, divided by the residual standard deviation; the last predictor is 1.
     drawn: Vec<Vec<f64>>,
     donors: Vec<usize>,
+    /// The weights of the donors before each, and its own, if there are any.
+    chances: Option<Vec<f64>>,
     /// z_j B of each donor j, divided likewise: `[donor][feature]`.
     fitted: Vec<f64>,
     features: Range<usize>,
@@ -219,7 +274,7 @@ struct Matching {
 
 impl Matching {
     fn new(
-        x: ArrayView2<f64>,
+        known: Known,
         (gap, gaps): (&Gap, &[Gap]),
         rows: &[usize],
         rng: &mut ChainRng,
@@ -227,7 +282,10 @@ impl Matching {
         let is_predictor = |column: &usize| {
             !gap.features.contains(column) && gaps.iter().all(|gap| gap.mark != *column) //~ imputed-by-itself
         };
-        let standard = |column| Standard::new(x, column, rows);
+        let (x, weights) = (known.x, rows.iter().map(|&row| known.weight(row)));
+        let weights: Vec<f64> = weights.collect();
+        let rows_of_all: f64 = weights.iter().sum();
+        let standard = |column| Standard::new(known, column, rows, rows_of_all);
         let predictors: Vec<Standard> =
             (0..x.ncols()).filter(is_predictor).filter_map(standard).collect();
         let (n, p) = (rows.len(), predictors.len() + 1);
@@ -236,10 +294,15 @@ impl Matching {
         for (z, predictor) in z.iter_mut().zip(&predictors) {
             z.iter_mut().zip(rows).for_each(|(z, &row)| *z = predictor.of(x.row(row)));
         }
+        let weighted = known.weights.map(|_| {
+            let column = |z: &Vec<f64>| z.iter().zip(&weights).map(|(z, w)| z * w).collect();
+            z.iter().map(column).collect::<Vec<Vec<f64>>>()
+        });
+        let weighted = weighted.as_ref().unwrap_or(&z);
         let mut a = vec![0.0; p * p];
         for i in 0..p {
-            (0..=i).for_each(|j| a[i * p + j] = dot::<8>(&z[i], &z[j]));
-            a[i * p + i] *= 1.0 + 1.0 / n as f64; //~ imputed-prior
+            (0..=i).for_each(|j| a[i * p + j] = dot::<8>(&weighted[i], &z[j]));
+            a[i * p + i] *= 1.0 + 1.0 / rows_of_all; //~ imputed-prior
         }
         let factor = Cholesky::new("products of the columns", &a, p)?;
         let mut donors: Vec<usize> = (0..n).collect();
@@ -250,15 +313,15 @@ impl Matching {
         let features: Vec<Standard> = gap.features.clone().filter_map(standard).collect();
         let mut drawn = Vec::with_capacity(features.len());
         let mut fitted = vec![0.0; donors.len() * features.len()];
-        let freedom = (n as f64 - p as f64).max(1.0);
+        let freedom = (rows_of_all - p as f64).max(1.0);
         let mut units = None;
         for (k, feature) in features.iter().enumerate() {
             let y: Vec<f64> = rows.iter().map(|&row| feature.of(x.row(row))).collect();
-            let mut b: Vec<f64> = z.iter().map(|z| dot::<8>(z, &y)).collect();
+            let mut b: Vec<f64> = weighted.iter().map(|z| dot::<8>(z, &y)).collect();
             factor.solve_lower(&mut b);
             factor.solve_lower_transpose(&mut b);
             let fit = |row: usize| -> f64 { z.iter().zip(&b).map(|(z, b)| z[row] * b).sum() };
-            let r: f64 = (0..n).map(|row| (y[row] - fit(row)).powi(2)).sum();
+            let r: f64 = (0..n).map(|row| weights[row] * (y[row] - fit(row)).powi(2)).sum();
             // Where nothing is left over, distances are in units of the feature's own spread.
             let sd = if r > 1e-18 { (r / freedom).sqrt() } else { 1.0 };
             for (place, &donor) in donors.iter().enumerate() {
@@ -271,16 +334,26 @@ impl Matching {
             factor.solve_lower_transpose(&mut noise);
             drawn.push(b.iter().zip(&noise).map(|(b, noise)| (b + s * noise) / sd).collect());
         }
+        let chances = known.weights.is_some().then(|| {
+            let each = donors.iter().scan(0.0, |sum, &place| {
+                *sum += weights[place];
+                Some(*sum)
+            });
+            each.collect()
+        });
         let donors = donors.into_iter().map(|place| rows[place]).collect();
         let mut values: Vec<f64> = rows.iter().map(|&row| x[(row, gap.features.start)]).collect();
         values.sort_unstable_by(f64::total_cmp);
         values.dedup();
         // With few degrees of freedom s, and so numbers, may be far beyond all that occur.
-        let is_measured = gap.features.len() == 1 && values.len() > GRADES && n > 2 * p;
+        let is_measured = gap.features.len() == 1
+            && !gap.labels //~ imputed-codes
+            && values.len() > GRADES
+            && rows_of_all > 2.0 * p as f64;
         let measured = features.into_iter().next().filter(|_| is_measured).zip(units);
         let measured = measured.map(|(standard, (sd, ratio))| (standard, sd, ratio));
         let features = gap.features.clone();
-        Ok(Self { predictors, drawn, donors, fitted, features, measured })
+        Ok(Self { predictors, drawn, donors, chances, fitted, features, measured })
     }
 
     /// Draws the cell of a `row`; `x` are the rows that the donors are of.
@@ -296,7 +369,13 @@ impl Matching {
         let own: Vec<f64> = self.drawn.iter().map(|b| dot::<8>(b, &z)).collect();
         cell.clear();
         if let Some((standard, sd, ratio)) = &self.measured {
-            let place = rng.random_range(0..self.donors.len());
+            let place = match &self.chances {
+                None => rng.random_range(0..self.donors.len()),
+                Some(chances) => {
+                    let at = chances[chances.len() - 1] * rng.uniform();
+                    chances.partition_point(|sum| *sum <= at).min(chances.len() - 1)
+                }
+            };
             let theirs = standard.of(x.row(self.donors[place]));
             let residual = theirs - self.fitted[place] * sd;
             let value = own[0] * sd + residual * ratio; //~ imputed-residual
@@ -312,11 +391,27 @@ impl Matching {
                 (distance, rng.random(), place)
             })
             .collect();
-        let few = NEAREST.min(near.len());
+        let few = match self.chances {
+            None => NEAREST.min(near.len()),
+            Some(_) => near.len(),
+        };
         near.select_nth_unstable_by(few - 1, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         // In an order that does not depend on how they were selected.
         near[..few].sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let (.., place) = near[rng.random_range(0..few)];
+        let (.., place) = match &self.chances {
+            None => near[rng.random_range(0..few)],
+            Some(chances) => {
+                let weight = |place: usize| {
+                    chances[place] - place.checked_sub(1).map_or(0.0, |before| chances[before])
+                };
+                let mut left = rng.uniform() * chances[chances.len() - 1].min(NEAREST as f64);
+                let reaches = |(.., place): &&(f64, u32, usize)| {
+                    left -= weight(*place);
+                    left < 0.0
+                };
+                *near.iter().find(reaches).unwrap_or(&near[few - 1])
+            }
+        };
         let from = x.row(self.donors[place]);
         cell.extend(self.features.clone().map(|k| from[k])); //~ imputed-cell
     }

@@ -58,10 +58,10 @@ pub use csv::{
 pub(crate) use csv::{FEW_GRADES, ROWS_OF_GRADE, indicator, new_group};
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;
-pub(crate) use impute::{Gap, complete, complete_new};
+pub(crate) use impute::{Completion, Gap, Known, complete};
 pub use row_file::{RowFile, RowWriter, Stored};
-pub(crate) use scale::mean_by;
 pub use scale::{ColumnScale, MinMax, Scaler, Standardise};
+pub(crate) use scale::{is_constant, mean_by};
 pub use series::{Takens, smooth_13_months};
 pub use split::Split;
 pub use task::Task;

@@ -300,6 +300,16 @@ pub struct ColumnScale {
     pub transform: Option<PowerTransform>,
 }
 
+/// Whether numbers in this range differ by rounding alone.
+pub(crate) fn is_constant([smallest, largest]: [f64; 2]) -> bool {
+    largest - smallest <= 8.0 * f64::EPSILON * smallest.abs().max(largest.abs()) //~ constant-column
+}
+
+fn range_of(column: ArrayView1<f64>) -> [f64; 2] {
+    let ends = [f64::INFINITY, f64::NEG_INFINITY];
+    column.fold(ends, |[smallest, largest], &x| [smallest.min(x), largest.max(x)])
+}
+
 impl ColumnScale {
     /// The scaling of a column of so many rows with this range, without a transform.
     fn new(
@@ -310,7 +320,7 @@ impl ColumnScale {
         shift_and_scale: &dyn Fn() -> (f64, f64),
     ) -> Result<Self, Error> {
         let problem = |problem: String| Err(Error::table(format!("column `{name}`"), problem));
-        let (shift, scale) = if smallest < largest {
+        let (shift, scale) = if !is_constant([smallest, largest]) {
             shift_and_scale()
         } else if allow_constant {
             (smallest, 1.0)
@@ -378,10 +388,8 @@ impl Scaler {
         check_finite("values to fit a scaling on", &x.to_owned(), names)?;
         let mut columns = Vec::with_capacity(names.len());
         for (column, name) in x.columns().into_iter().zip(names) {
-            let smallest = column.fold(f64::INFINITY, |a, &b| a.min(b));
-            let largest = column.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
-            let shift_and_scale = || shift_and_scale(column, smallest, largest);
-            let range = [smallest, largest];
+            let range = range_of(column);
+            let shift_and_scale = || shift_and_scale(column, range[0], range[1]);
             columns.push(ColumnScale::new(
                 name,
                 x.nrows(),
@@ -391,6 +399,21 @@ impl Scaler {
             )?);
         }
         Ok(Self { columns, low })
+    }
+
+    /// The scaling in which a column that is constant over the training rows is in units of its standard deviation over the whole
+    /// `table`. An indicator is as it is.
+    pub(crate) fn within(mut self, train: &Dataset, table: &Dataset) -> Self {
+        let (train, table) = (train.counted(), table.counted());
+        let columns = train.x().columns().into_iter().zip(table.x().columns());
+        for (own, (train, table)) in self.columns.iter_mut().zip(columns) {
+            let is_indicator = table.iter().all(|x| *x == 0.0 || *x == 1.0);
+            let sd = table.std(0.0);
+            if is_constant(range_of(train)) && sd.is_normal() && !is_indicator {
+                own.scale = sd; //~ scale-of-table
+            }
+        }
+        self
     }
 
     /// The scaling with column `j` as it is.
@@ -571,6 +594,29 @@ mod tests {
         let x = array![[1e15 + 1.0], [1e15 + 3.0]];
         let scaler = Standardise::new().fit(x.view()).unwrap();
         assert_eq!((scaler.columns()[0].shift, scaler.columns()[0].scale), (1e15 + 2.0, 1.0));
+    }
+
+    #[test]
+    fn a_column_whose_spread_is_rounding_is_constant() {
+        // 1 by other ways of adding it up: what a new row differs by is in the column's own units.
+        let x = array![[1.0], [1.0 + f64::EPSILON], [1.0 - f64::EPSILON]];
+        let scaler = Standardise::new().allow_constant().fit(x.view()).unwrap();
+        assert_eq!(scaler.columns()[0].scale, 1.0);
+        assert_abs_diff_eq!(scaler.transform(array![[3.0]].view()).unwrap()[[0, 0]], 2.0);
+        let error = Standardise::new().fit(x.view()).unwrap_err().to_string();
+        assert!(error.contains("constant (0.9999999999999998)"), "{error}");
+    }
+
+    #[test]
+    fn a_column_that_is_constant_in_training_is_in_units_of_the_table() {
+        let x = array![[7.0, 0.0, 7.0], [7.0, 0.0, 7.0], [1007.0, 1.0, 7.0], [2007.0, 0.0, 7.0]];
+        let table = Dataset::regression(x, Array1::zeros(4)).unwrap();
+        let train = table.select(&[0, 1]).unwrap();
+        let scaler = Standardise::new().allow_constant().fit_features(&train).unwrap();
+        let scaler = scaler.within(&train, &table);
+        let scales: Vec<f64> = scaler.columns().iter().map(|column| column.scale).collect();
+        assert_abs_diff_eq!(scales[0], table.x().column(0).std(0.0));
+        assert_eq!((scaler.columns()[0].shift, &scales[1..]), (7.0, &[1.0, 1.0][..]));
     }
 
     /// Of 30,000 rows every third one is asked; lambda by scipy's `yeojohnson_normmax` of these.

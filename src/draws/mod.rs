@@ -401,6 +401,17 @@ impl Draws {
         Ok(thinned)
     }
 
+    /// Some draws of each chain.
+    pub(crate) fn range(&self, draws: Range<usize>) -> Self {
+        Self {
+            layout: self.layout.clone(),
+            values: self.values.slice(s![.., draws.clone(), ..]).to_owned(),
+            stat_names: self.stat_names.clone(),
+            stats: self.stats.slice(s![.., draws, ..]).to_owned(),
+            info: self.info.clone(),
+        }
+    }
+
     /// Mean of q over all draws of all chains; NaN without draws.
     pub fn mean(&self) -> Vec<f64> {
         let flat = self.flat();

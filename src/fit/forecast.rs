@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::choices::Candidate;
 use super::recipe::{DrawnRows, MANY_ROWS, Sizes};
 use super::search::{DRAWS, FOLDS, WARMUP, decided, weights_of};
-use super::{Origin, Parts, Recipe};
+use super::{Origin, Parts, Recipe, check_features};
 use crate::Error;
 use crate::data::{Dataset, Schema};
 use crate::message::{Choice, count, duration};
@@ -144,6 +144,9 @@ impl Recipe {
         };
         let (recipe, data, origin) = recipe.for_rows(data)?.of_most_rows(data, origin)?;
         let data = &*data;
+        if recipe.drawn.is_none() {
+            check_features(data, recipe.columns_of(data)?.features, origin.schema.as_ref())?;
+        }
         let columns = data.response().width();
         let is_open = recipe.is_open();
         let mut candidates = if is_open { recipe.candidates_for(data) } else { Vec::new() };
@@ -252,8 +255,10 @@ impl Recipe {
             return None;
         }
         let drawn = (rows as f64 * (RUN * left / shortest).max(0.0)) as usize; //~ rows-in-time
-        Some(DrawnRows { rows: drawn.clamp(MANY_ROWS, rows), of: rows })
-            .filter(|drawn| drawn.rows < rows)
+        let drawn = drawn.clamp(MANY_ROWS, rows);
+        let kept = ((drawn as f64 * self.validation).round() as usize).max(1);
+        let validation = (self.validation > 0.0).then_some(kept);
+        Some(DrawnRows { rows: drawn, of: rows, validation }).filter(|drawn| drawn.rows < rows)
     }
 
     /// The recipe for the rows that there is time for, and the pace on them, after a search that began at `start`.
@@ -330,6 +335,11 @@ impl Recipe {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+    use std::collections::HashSet;
+
+    use ndarray::{Array1, Array2};
+
     use super::*;
     use crate::fit::Fit;
 
@@ -349,6 +359,37 @@ mod tests {
         assert_eq!(recipe.rows_in(pace, 10_000, 1.0), None);
         assert_eq!(recipe.clone().most_rows(usize::MAX).rows_in(pace, 1_000_000, 1.0), None);
         assert_eq!(recipe.warmup(200).draws(100).rows_in(pace, 1_000_000, 1.0), None);
+    }
+
+    /// What is judged by validation rows is not what was chosen by them: rows that are drawn after a search keep their side. Of classes
+    /// each keeps its share.
+    #[test]
+    fn drawn_rows_stay_on_their_side_of_the_split() {
+        let rows = 12_000;
+        let x = Array2::from_shape_fn((rows, 1), |(i, _)| i as f64);
+        let labels = (0..rows).map(|i| usize::from(i % 50 == 0)).collect();
+        let classes = Dataset::classification(x.clone(), labels, ["often", "rare"]).unwrap();
+        let real = Dataset::regression(x, Array1::from_shape_fn(rows, |i| i as f64)).unwrap();
+        for (recipe, data) in [(Fit::regression("y"), real), (Fit::classification("y"), classes)] {
+            let mut recipe = recipe.validation(0.2);
+            let left: HashSet<usize> =
+                recipe.split(&data).unwrap().unwrap().test.into_iter().collect();
+            let pace = Some(Pace { first: 10.0, later: 10.0 });
+            let drawn = recipe.within(Duration::ZERO).in_time(Instant::now(), pace, rows).0;
+            recipe = drawn;
+            let of_table = |data: &Dataset, row: usize| data.x()[[row, 0]] as usize;
+            let (few, _) = recipe.of_drawn(Cow::Borrowed(&data), Origin::default()).unwrap();
+            let split = recipe.split(&few).unwrap().unwrap();
+            assert_eq!((split.train.len(), split.test.len()), (8_000, 2_000));
+            assert!(split.test.iter().all(|row| left.contains(&of_table(&few, *row))));
+            assert!(split.train.iter().all(|row| !left.contains(&of_table(&few, *row))));
+            let all: HashSet<usize> = (0..few.rows()).map(|row| of_table(&few, row)).collect();
+            assert_eq!(all.len(), 10_000);
+            if let Some(labels) = few.response().classes() {
+                let of = |rows: &[usize]| rows.iter().filter(|row| labels[**row] == 1).count();
+                assert_eq!((of(&split.train), of(&split.test)), (160, 40));
+            }
+        }
     }
 
     #[test]

@@ -4,21 +4,24 @@ use std::borrow::{Borrow, Cow};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ndarray::{Array4, ArrayView2, Axis, CowArray, Ix2, concatenate};
+use ndarray::{Array4, ArrayView2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
 use super::folder::{check_entries, entries};
 use super::saved::{FIT, problem};
 use super::{Fit, Origin, Parts, Predicted, Recipe};
 use crate::Error;
-use crate::data::{self, CsvData, CsvReader, Dataset, Gap, Schema, TypedTable};
+use crate::data::{self, Completion, CsvData, CsvReader, Dataset, Gap, Known, Schema, TypedTable};
 use crate::diagnostics::Verdict;
 use crate::message::Advice;
 use crate::predict::{Predictions, Scores};
 use crate::rng::ChainRng;
 
 /// The stream of random numbers of imputation, which no chain has.
-const STREAM: u64 = u64::MAX;
+pub(super) const STREAM: u64 = u64::MAX;
+/// How many parts of the draws of a table have missing cells of new rows of their own. With one for all, intervals of 90 % covered 86 % of such
+/// rows with 10 tables: a mixture of 10 values is narrower than what it is drawn from.
+pub const COMPLETIONS: usize = 20;
 /// The start of the name of the folder of one table.
 const TABLE: &str = "table-";
 
@@ -42,7 +45,8 @@ pub(super) struct Table {
 /// p(y | x, data) = E[ p(y | x, q) ]    q ~ p(q | table m), m uniform on 1 .. M
 /// ```
 ///
-/// The missing cells of new rows are drawn, too, in each copy once, given the row's other cells. Cells are taken to be
+/// The missing cells of new rows are drawn, too, given the row's other cells, in each copy for one of [`COMPLETIONS`] parts of its
+/// draws after another. Cells are taken to be
 /// missing at random: whether one is missing depends on cells that are known, the response among them. The features
 /// `column is missing` are in the [data](Fit::data), but 0 in all rows that the model sees: where the response decides
 /// what is missing, they would take a part of the effects of other features. Their weights have no effect.
@@ -385,24 +389,22 @@ pub(super) fn complete(
     };
     let train = data.select(&rows)?;
     let mut rng = rng(recipe.seed, table).child(1);
-    let complete = data::complete(train.x(), train.response(), &gaps, &mut rng)?;
+    let complete = data::complete(&train, &gaps, &mut rng)?;
     let mut x = data.x().clone();
     rows.iter().zip(complete.rows()).for_each(|(&row, values)| x.row_mut(row).assign(&values));
     data.clone().with_x(x)
 }
 
-/// New rows, with values drawn for the missing ones if the fit is of an imputed table.
-pub(super) fn complete_new<'x>(
-    parts: &Parts,
-    x: ArrayView2<'x, f64>,
-) -> Result<CowArray<'x, f64, Ix2>, Error> {
-    let Some(table) = parts.recipe.imputed else { return Ok(x.into()) };
-    let gaps = gaps_of(&parts.origin);
-    let train = parts.own_train.as_ref().unwrap_or(&parts.data).x();
+/// Values for the missing cells of new rows, if the fit is of an imputed table.
+pub(super) fn completion<'p>(
+    parts: &'p Parts,
+    x: ArrayView2<f64>,
+) -> Result<Option<Completion<'p>>, Error> {
+    let Some(table) = parts.recipe.imputed else { return Ok(None) };
+    let train = parts.own_train.as_ref().unwrap_or(&parts.data);
+    let known = Known { x: train.x().view(), weights: train.weights() };
     let rng = rng(parts.recipe.seed, table).child(2);
-    let mut x = data::complete_new(train.view(), x, &gaps, &rng)?;
-    gaps.iter().for_each(|gap| x.column_mut(gap.mark).fill(0.0)); //~ marks-of-new
-    Ok(x.into())
+    Completion::new(known, x, gaps_of(&parts.origin), rng).map(Some)
 }
 
 /// The rows that the model sees: of an imputed table, gaps are not marked.

@@ -50,11 +50,11 @@ mod unflushed;
 mod update;
 mod words;
 
-use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use ndarray::{Array4, ArrayView2};
+use ndarray::{Array2, Array4, ArrayView2, Axis, concatenate};
+use rand::RngCore;
 
 pub use self::checks::PredictiveChecks;
 pub use self::choices::{Candidate, Method, Noise, WeightPrior};
@@ -79,6 +79,7 @@ use crate::message::{Advice, count, number};
 use crate::model::{LogSd, Mlp, NonCentred, Offset, Skip};
 use crate::posterior::Posterior;
 use crate::predict::{Loo, Pit, Predictions, Scores, moments};
+use crate::rng::ChainRng;
 
 /// The model of a [`Fit`]: a network, with a linear part beside it if [asked for](Recipe::skip),
 /// with scales of its weights if [they are sampled](WeightPrior::Scales), and with a model of the noise
@@ -156,10 +157,6 @@ impl Parts {
         }
         //~ fitted-ranges
         let ranges = learnt(range::ranges(counted.x().view(), train.feature_names()));
-        // Of a larger table, which was looked at before, a level may lie among the rows that were not drawn.
-        if recipe.drawn.is_none() {
-            check_features(data, n_features)?;
-        }
         if let Some(y) = counted.response().real() {
             let ranges = range::ranges(y.view(), train.response_names());
             let nothing = |_| "there is nothing to learn of this response".into();
@@ -171,8 +168,9 @@ impl Parts {
         let learnt_from = recipe.first_training_rows(&train, data)?;
         //~ powers-of-fit
         let scaling = Standardise::new().allow_constant().after(recipe.transform_of_features());
+        let first_rows = model_rows.first(learnt_from);
         //~ fitted-features
-        let mut features = scaling.fit_features(&model_rows.first(learnt_from))?;
+        let mut features = scaling.fit_features(&first_rows)?.within(&first_rows, data);
         for place in n_features..data.n_features() {
             features = features.without(place); //~ offset-scale
         }
@@ -241,13 +239,39 @@ impl Parts {
     }
 }
 
-/// An error if one of the first `n_features` features has the same value in all rows that count.
-fn check_features(data: &Dataset, n_features: usize) -> Result<(), Error> {
+/// The first `n_features` features that have the same value in all rows that count, beside others of their column: a label of a
+/// row of weight 0, the season of dates on one day of the year. They have no effect.
+///
+/// # Errors
+/// A column none of whose features differs.
+fn check_features(
+    data: &Dataset,
+    n_features: usize,
+    schema: Option<&Schema>,
+) -> Result<Vec<String>, Error> {
     let counted = data.counted();
     let mut ranges = range::ranges(counted.x().view(), data.feature_names());
     ranges.truncate(n_features);
+    let columns = schema.map(Schema::columns_of_features);
+    let columns = columns.unwrap_or_else(|| data.feature_names().to_vec());
+    let of_columns = ranges.iter().zip(&columns);
+    let has_others = |column: &String| {
+        of_columns.clone().any(|(range, of)| of == column && !range.is_constant())
+    };
     let leave_out = |column| Advice::Ignore { column, if_identifier: false };
-    check_constant(&ranges, counted.rows(), leave_out)
+    let mut constant = Vec::new();
+    // Of too few rows it is said that they are.
+    if counted.rows() < 2 {
+        return Ok(constant);
+    }
+    for (range, column) in of_columns.clone().filter(|(range, _)| range.is_constant()) {
+        if !has_others(column) {
+            let whole = FeatureRange { feature: column.clone(), ..range.clone() };
+            check_constant(&[whole], counted.rows(), leave_out)?;
+        }
+        constant.push(range.feature.clone()); //~ constant-beside-others
+    }
+    Ok(constant)
 }
 
 /// An error if a column has the same value in all rows, with advice about the column of that name.
@@ -256,7 +280,7 @@ fn check_constant(
     rows: usize,
     what: impl Fn(String) -> Advice,
 ) -> Result<(), Error> {
-    match ranges.iter().find(|range| range.low == range.high) {
+    match ranges.iter().find(|range| range.is_constant()) {
         None => Ok(()),
         Some(FeatureRange { feature, low, .. }) => {
             let problem = format!("constant ({}) over all {}", number(*low), count(rows, "row"));
@@ -356,25 +380,61 @@ impl Fit {
     /// Predicts like [`predict`](Self::predict), with `seed` for the posterior predictive draws.
     fn predict_seeded(&self, rows: &Dataset, seed: u64) -> Result<Predictions, Error> {
         let Parts { features, response, posterior, .. } = &*self.parts;
-        let rows = &*self.with_all_values(rows)?;
         let scaled = features.scale_features(rows)?; //~ scaled-features
+        let scaled = match response {
+            None => scaled,
+            Some(scaler) => scaler.scale_response(&scaled)?,
+        };
+        let parts = self.in_parts(rows.x().view(), seed, |draws, x, seed| match x {
+            None => posterior.predict_seeded(draws, &scaled, seed),
+            Some(x) => posterior.predict_seeded(draws, &scaled.clone().with_x(x)?, seed),
+        })?;
+        let predictions = Predictions::of_parts(parts, || posterior.trace(&self.draws))?;
         match response {
-            None => posterior.predict_seeded(&self.draws, &scaled, seed),
-            Some(scaler) => {
-                let scaled = scaler.scale_response(&scaled)?;
-                let predictions = posterior.predict_seeded(&self.draws, &scaled, seed)?;
-                predictions.unscaled_beside(scaler, rows.real()?)
-            }
+            None => Ok(predictions),
+            Some(scaler) => predictions.unscaled_beside(scaler, rows.real()?),
         }
     }
 
-    /// The rows, with values drawn for the missing ones if the fit is of an [imputed](Imputed) table.
-    fn with_all_values<'r>(&self, rows: &'r Dataset) -> Result<Cow<'r, Dataset>, Error> {
-        let x = imputed::complete_new(&self.parts, rows.x().view())?;
-        match x.is_view() {
-            true => Ok(Cow::Borrowed(rows)),
-            false => Ok(Cow::Owned(rows.clone().with_x(x.into_owned())?)),
-        }
+    /// What is computed from the draws and from rows `x`. Of an [imputed](Imputed) table it is computed in parts of the draws, each with
+    /// scaled features of its own, in which the missing cells were drawn anew, and with a seed of its own.
+    fn in_parts<T>(
+        &self,
+        x: ArrayView2<f64>,
+        seed: u64,
+        of: impl Fn(&Draws, Option<Array2<f64>>, u64) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let Some(completion) = imputed::completion(&self.parts, x)? else {
+            return Ok(vec![of(&self.draws, None, seed)?]);
+        };
+        let n = self.draws.n_draws();
+        let parts = imputed::COMPLETIONS.min(n).max(1);
+        let part = |k: usize| {
+            let x = self.parts.features.transform(completion.draw(x, k as u64).view())?;
+            let seed = match k {
+                0 => seed,
+                _ => ChainRng::new(seed, imputed::STREAM).child(k as u64).next_u64(), //~ seed-of-part
+            };
+            of(&self.draws.range(k * n / parts..(k + 1) * n / parts), Some(x), seed)
+        };
+        (0..parts).map(part).collect()
+    }
+
+    /// A number of each draw, row and column for new rows `x`, [in parts](Self::in_parts).
+    fn of_parts(
+        &self,
+        x: ArrayView2<f64>,
+        of: impl Fn(&Draws, ArrayView2<f64>) -> Result<Array4<f64>, Error>,
+    ) -> Result<Array4<f64>, Error> {
+        let scaled = self.parts.features.transform(x)?;
+        let of_part = |draws: &Draws, x: Option<Array2<f64>>, _| {
+            of(draws, x.as_ref().unwrap_or(&scaled).view())
+        };
+        let parts = self.in_parts(x, 0, of_part)?;
+        let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
+        let all = concatenate(Axis(1), &views);
+        let all = all.map_err(|e| Error::argument("draws", e, "of one shape"))?;
+        Ok(all.as_standard_layout().into_owned())
     }
 
     /// Predictions of new rows `x` `[rows x features]`, whose columns are in the order of the training
@@ -390,8 +450,13 @@ impl Fit {
             let what = "number of features of the new rows";
             return Err(Error::shape(what, x.ncols(), expected));
         }
-        let complete = features.transform(imputed::complete_new(&self.parts, x)?.view())?;
-        let predictions = posterior.predict_new(&self.draws, complete.view())?;
+        let scaled = features.transform(x)?;
+        let seed = self.draws.info().seed;
+        let parts = self.in_parts(x, seed, |draws, x, seed| {
+            let x = x.as_ref().unwrap_or(&scaled);
+            posterior.predict_new_seeded(draws, x.view(), seed)
+        })?;
+        let predictions = Predictions::of_parts(parts, || posterior.trace(&self.draws))?;
         let predictions = match response {
             None => predictions,
             Some(scaler) => predictions.unscaled(scaler)?, //~ unscaled-predictions
@@ -409,9 +474,8 @@ impl Fit {
     /// # Errors
     /// The errors of [`predict_new`](Self::predict_new); a response of classes.
     pub fn predict_noise_sd(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
-        let Parts { features, response, posterior, .. } = &*self.parts;
-        let x = features.transform(imputed::complete_new(&self.parts, x)?.view())?;
-        let sd = posterior.predict_noise_sd(&self.draws, x.view())?;
+        let Parts { response, posterior, .. } = &*self.parts;
+        let sd = self.of_parts(x, |draws, x| posterior.predict_noise_sd(draws, x))?;
         let Some(scaler) = response else { return Ok(sd) };
         let noise = posterior.likelihood().normal_noise();
         let has_moments = !matches!(noise, None | Some(NormalNoise::Mixture(_)));
@@ -420,7 +484,7 @@ impl Fit {
             false if !has_moments => {
                 return Ok(sd.mapv(|_| f64::INFINITY));
             }
-            false => posterior.predict_mean(&self.draws, x.view())?,
+            false => self.of_parts(x, |draws, x| posterior.predict_mean(draws, x))?,
         };
         Ok(moments(scaler, &mean, &sd.pow2(), 1).sqrt())
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use crate::data::StandIn;
+use crate::data::{self, StandIn};
 use crate::message::number;
 use crate::predict::Predictions;
 
@@ -19,6 +19,13 @@ pub struct FeatureRange {
     pub low: f64,
     /// The largest value.
     pub high: f64,
+}
+
+impl FeatureRange {
+    /// Whether the values differ by rounding alone.
+    pub(super) fn is_constant(&self) -> bool {
+        data::is_constant([self.low, self.high])
+    }
 }
 
 /// A value of a new row that lies outside its [`FeatureRange`].

@@ -98,6 +98,10 @@ pub struct DrawnRows {
     pub rows: usize,
     /// The number of rows of the table.
     pub of: usize,
+    /// Where the rows were drawn after a search or an imputation, the number of those that both have left for validation: the
+    /// last ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) validation: Option<usize>,
 }
 
 impl fmt::Display for DrawnRows {
@@ -734,7 +738,8 @@ impl Recipe {
 
     /// The recipe for a table that was read, which knows whether rows were drawn as it was.
     pub(super) fn of_read(&self, data: &CsvData) -> Self {
-        let drawn = data.drawn_from.map(|of| DrawnRows { rows: data.dataset.rows(), of });
+        let rows = data.dataset.rows();
+        let drawn = data.drawn_from.map(|of| DrawnRows { rows, of, validation: None });
         Self { drawn, ..self.clone() }
     }
 
@@ -776,6 +781,14 @@ impl Recipe {
 
     pub(super) fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
         let chosen = self.clone().for_rows(data)?;
+        // Where rows were drawn while they were read, a level may lie among the others.
+        if self.drawn.is_none() {
+            let features = chosen.columns_of(data)?.features;
+            //~ constant-of-table
+            for feature in check_features(data, features, origin.schema.as_ref())? {
+                self.report(&format!("`{feature}` is the same in all rows: it has no effect"));
+            }
+        }
         let (chosen, data, origin) = chosen.of_most_rows(data, origin)?;
         let complete = match chosen.imputed {
             None => data,
@@ -824,7 +837,8 @@ impl Recipe {
         let Some(rows) = self.most_rows.filter(|most| *most < data.rows()) else {
             return Ok((self, data, origin));
         };
-        self.drawn = Some(DrawnRows { rows: at_least_two(rows)?, of: data.rows() });
+        let of = data.rows();
+        self.drawn = Some(DrawnRows { rows: at_least_two(rows)?, of, validation: None });
         let (data, origin) = self.of_drawn(data, origin)?;
         Ok((self, data, origin))
     }
@@ -835,17 +849,39 @@ impl Recipe {
         data: Cow<'d, Dataset>,
         origin: Origin,
     ) -> Result<(Cow<'d, Dataset>, Origin), Error> {
-        let Some(DrawnRows { rows, of }) = self.drawn.filter(|drawn| drawn.of == data.rows())
-        else {
-            return Ok((data, origin));
+        let drawn = self.drawn.filter(|drawn| drawn.of == data.rows());
+        let Some(DrawnRows { rows, of, validation }) = drawn else { return Ok((data, origin)) };
+        let drawn = match (validation, self.split(&data)?) {
+            (Some(kept), Some(Split { train, test })) => {
+                let mut drawn = self.draw(&data, train, rows - kept)?;
+                drawn.extend(self.draw(&data, test, kept)?); //~ drawn-validation
+                drawn
+            }
+            _ => self.draw(&data, (0..of).collect(), rows)?,
         };
-        check_features(&data, self.columns_of(&data)?.features)?; //~ constant-of-table
-        let mut drawn: Vec<usize> = (0..of).collect();
-        drawn.shuffle(&mut ChainRng::new(self.seed, STREAM).child(1)); //~ drawn-rows
-        drawn.truncate(rows);
-        drawn.sort_unstable();
         let lines = origin.lines.as_ref().map(|lines| lines.of_rows_alone(&drawn));
         Ok((Cow::Owned(data.select(&drawn)?), Origin { lines, ..origin }))
+    }
+
+    /// So many of these rows, in their order; of classes as many of each as it has a share in the rows.
+    fn draw(&self, data: &Dataset, from: Vec<usize>, n: usize) -> Result<Vec<usize>, Error> {
+        let mut rng = ChainRng::new(self.seed, STREAM).child(1);
+        let n = n.min(from.len());
+        if self.task == Task::Classification && n < from.len() && n >= data.response().width() {
+            let of = data.rows_of(&from);
+            let share = n as f64 / from.len() as f64;
+            // Of classes of one row there is none to draw.
+            if let Ok(split) = of.stratified_rows(share, rng.next_u64())
+                && split.test.len() == n
+            {
+                return Ok(split.test.into_iter().map(|row| from[row]).collect()); //~ drawn-classes
+            }
+        }
+        let mut drawn = from;
+        drawn.shuffle(&mut rng); //~ drawn-rows
+        drawn.truncate(n);
+        drawn.sort_unstable();
+        Ok(drawn)
     }
 
     /// The recipe with a model: the one that was given, the one in its folder, or the one that the data choose.
@@ -1011,6 +1047,13 @@ impl Recipe {
             return Err(error.of(Setting::Validation));
         }
         let rows = self.first_rows(data)?;
+        // The rows that the search and the imputation have left stay out.
+        let drawn = self.drawn.filter(|drawn| drawn.rows == rows && drawn.of > rows);
+        if let Some(kept) = drawn.and_then(|drawn| drawn.validation) {
+            let mut train: Vec<usize> = (0..rows - kept).collect();
+            train.extend(rows..data.rows());
+            return Ok(Some(Split { train, test: (rows - kept..rows).collect() }));
+        }
         let kept = (rows as f64 * self.validation).round() as usize;
         if kept == 0 || kept >= rows {
             let allowed =

@@ -690,6 +690,18 @@ fn coverage(pit: &[f64], rows: usize, weights: &[f64]) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fit::Fit;
+
+    #[test]
+    fn a_deep_network_is_tried_on_many_rows_where_a_network_is_best() {
+        let recipe = Fit::regression("y");
+        let tried = |chosen, columns, rows| recipe.deeper(chosen, columns, rows);
+        assert_eq!(tried(Candidate::Network, 1, 250), Some(Candidate::NetworkDeep));
+        assert_eq!(tried(Candidate::Network, 1, 249), None);
+        assert_eq!(tried(Candidate::LinearTransformed, 1, 250), None);
+        assert_eq!(tried(Candidate::Network, 2, 250), None);
+        assert_eq!(Fit::counts("y").deeper(Candidate::Network, 1, 250), None);
+    }
 
     fn held(log_densities: &[f64]) -> Result<Held, Error> {
         let pit = Vec::new();

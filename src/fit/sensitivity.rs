@@ -9,11 +9,10 @@ use crate::diagnostics::{Influence, PowerScaling, SENSITIVITY_LIMIT, Sensitivity
 use crate::message::{count, number};
 use crate::model::Model;
 use crate::threads;
+use crate::update::K_LIMIT;
 
 /// The share of rows from which on the prior is said to matter.
 const SHARE: f64 = 0.1;
-/// The largest Pareto k of weights to be relied upon.
-const K_LIMIT: f64 = 0.7;
 
 /// How much predictions and parameters of a [`Fit`] depend on the prior and on the data: [`Fit::sensitivity`].
 #[derive(Clone, Debug, Serialize)]

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::order::largest_first;
 
 /// The uncertainty of predictions in two parts, each `[row, output]`; of classes there is one output. See
-/// [`Fit::decompose`](crate::fit::Fit::decompose)(crate::fit::Fit::decompose).
+/// [`Fit::decompose`](crate::fit::Fit::decompose).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decomposition {
     /// The uncertainty of a new observation.

@@ -74,8 +74,18 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// Draws of another posterior, another number of features, no rows, an input that is not finite,
     /// predictions that exceed the [limit](crate::memory) on memory.
     pub fn predict_new(&self, draws: &Draws, x: ArrayView2<f64>) -> Result<Predictions, Error> {
+        self.predict_new_seeded(draws, x, draws.info().seed)
+    }
+
+    /// Predicts new rows, with `seed` for the posterior predictive draws.
+    pub(crate) fn predict_new_seeded(
+        &self,
+        draws: &Draws,
+        x: ArrayView2<f64>,
+        seed: u64,
+    ) -> Result<Predictions, Error> {
         let rows = self.without_response(x)?;
-        Ok(Predictions { log_density: None, ..self.predict(draws, &rows)? })
+        Ok(Predictions { log_density: None, ..self.predict_seeded(draws, &rows, seed)? })
     }
 
     /// Predicts like [`predict`](Self::predict), with `seed` for the posterior predictive draws.
@@ -128,7 +138,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// The log densities of the draws, by which a run is judged: as they were recorded, or
     /// evaluated here for draws that come from a file or from a surrogate.
-    fn trace(&self, draws: &Draws) -> Result<Trace, Error> {
+    pub(crate) fn trace(&self, draws: &Draws) -> Result<Trace, Error> {
         let shape = (draws.n_chains(), draws.n_draws());
         let flat = draws.flat();
         let at = |ws: &mut _, s: usize| self.log_density(flat.row(s).to_slice().unwrap_or(&[]), ws);

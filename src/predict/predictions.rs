@@ -50,7 +50,7 @@ pub struct Predictions {
 
 /// Quantities of the draws themselves, not of the predicted rows.
 #[derive(Clone, Debug)]
-pub(super) struct Trace {
+pub(crate) struct Trace {
     /// `[chain, draw]`.
     pub(super) log_likelihood: Array2<f64>,
     /// `[chain, draw]`.
@@ -143,9 +143,54 @@ impl Predictions {
     /// # Errors
     /// Other numbers of draws, rows or columns, or other noise.
     pub(crate) fn pooled(all: Vec<Self>) -> Result<Self, Error> {
-        fn joined<D: RemoveAxis>(arrays: Vec<ArrayView<f64, D>>) -> Result<Array<f64, D>, Error> {
+        let Some(first) = all.first() else {
+            return Err(Error::argument("predictions", "none", "of at least one run"));
+        };
+        let of_draws = |of: fn(&Trace) -> &Array2<f64>| {
+            let views: Vec<_> = all.iter().map(|one| of(&one.trace).view()).collect();
+            let problem = |e| Error::argument("predictions", e, "of one shape");
+            concatenate(Axis(0), &views).map_err(problem)
+        };
+        let unadjusted: Option<Vec<_>> =
+            all.iter().map(|one| one.trace.unadjusted.clone()).collect();
+        let trace = Trace {
+            log_likelihood: of_draws(|trace| &trace.log_likelihood)?,
+            log_prior: of_draws(|trace| &trace.log_prior)?,
+            divergences: all.iter().flat_map(|one| one.trace.divergences.clone()).collect(),
+            transitions: first.trace.transitions,
+            trajectories: Trajectories::pooled(all.iter().map(|one| &one.trace.trajectories)),
+            in_use: first.trace.in_use.clone(),
+            unadjusted: unadjusted.map(|each| each.concat()),
+            approximation: first.trace.approximation.clone(),
+            panic: all.iter().find_map(|one| one.trace.panic.clone()),
+        };
+        Self::joined(&all, Axis(0), trace)
+    }
+
+    /// The predictions of the same rows by parts of the draws, one part after the other in each chain.
+    pub(crate) fn of_parts(
+        mut parts: Vec<Self>,
+        trace: impl FnOnce() -> Result<Trace, Error>,
+    ) -> Result<Self, Error> {
+        match parts.len() {
+            1 => Ok(parts.swap_remove(0)),
+            _ => Self::joined(&parts, Axis(1), trace()?),
+        }
+    }
+
+    /// Predictions of the same rows along the axis of chains, 0, or of draws, 1.
+    fn joined(all: &[Self], axis: Axis, trace: Trace) -> Result<Self, Error> {
+        fn joined<D: RemoveAxis>(
+            axis: Axis,
+            arrays: &[ArrayView<f64, D>],
+        ) -> Result<Array<f64, D>, Error> {
             let problem = |e: ShapeError| Error::argument("predictions", e, "of one shape");
-            concatenate(Axis(0), &arrays).map_err(problem)
+            let whole = concatenate(axis, arrays).map_err(problem)?;
+            Ok(if whole.is_standard_layout() {
+                whole
+            } else {
+                whole.as_standard_layout().into_owned()
+            })
         }
         // `None` of all, or of none.
         fn each<'p, T>(
@@ -162,33 +207,23 @@ impl Predictions {
         let Some(first) = all.first() else {
             return Err(Error::argument("predictions", "none", "of at least one run"));
         };
-        let noise = each(&all, |one| one.noise.as_ref().map(|noise| noise.view()))?;
-        let times = each(&all, |one| one.times.as_ref().map(|times| times.parameters.view()))?;
-        let unadjusted = each(&all, |one| one.trace.unadjusted.clone())?;
+        let noise = each(all, |one| one.noise.as_ref().map(|noise| noise.view()))?;
+        let times = each(all, |one| one.times.as_ref().map(|times| times.parameters.view()))?;
+        let density = each(all, Self::log_density)?;
         let family = first.times.as_ref().map(|times| times.family);
-        let parameters = times.map(joined).transpose()?;
+        let parameters = times.map(|all| joined(axis, &all)).transpose()?;
+        let mean: Vec<_> = all.iter().map(|one| one.mean.view()).collect();
+        let drawn: Vec<_> = all.iter().map(|one| one.drawn.view()).collect();
         Ok(Self {
-            mean: joined(all.iter().map(|one| one.mean.view()).collect())?,
-            noise: noise.map(joined).transpose()?,
-            log_density: each(&all, Self::log_density)?.map(joined).transpose()?,
-            drawn: joined(all.iter().map(|one| one.drawn.view()).collect())?,
+            mean: joined(axis, &mean)?,
+            noise: noise.map(|all| joined(axis, &all)).transpose()?,
+            log_density: density.map(|all| joined(axis, &all)).transpose()?,
+            drawn: joined(axis, &drawn)?,
             times: family.zip(parameters).map(|(family, parameters)| Times { family, parameters }),
             response: first.response.clone(),
             response_names: first.response_names.clone(),
             weights: first.weights.clone(),
-            trace: Trace {
-                log_likelihood: joined(
-                    all.iter().map(|one| one.trace.log_likelihood.view()).collect(),
-                )?,
-                log_prior: joined(all.iter().map(|one| one.trace.log_prior.view()).collect())?,
-                divergences: all.iter().flat_map(|one| one.trace.divergences.clone()).collect(),
-                transitions: first.trace.transitions,
-                trajectories: Trajectories::pooled(all.iter().map(|one| &one.trace.trajectories)),
-                in_use: first.trace.in_use.clone(),
-                unadjusted: unadjusted.map(|each| each.concat()),
-                approximation: first.trace.approximation.clone(),
-                panic: all.iter().find_map(|one| one.trace.panic.clone()),
-            },
+            trace,
         })
     }
 

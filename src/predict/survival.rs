@@ -307,37 +307,79 @@ pub fn concordance(
 }
 
 /// [`concordance`] of rows with weights: a pair of rows of weights w and v stands for w v pairs.
+///
+/// From the last time to the first, with the sum of the weights at each predicted time in a [`Sums`]: n log n operations.
 fn concordance_by(
     predicted: ArrayView1<f64>,
     time: ArrayView1<f64>,
     event: &[bool],
-    weight: impl Fn(usize) -> f64 + Sync,
+    weight: impl Fn(usize) -> f64,
 ) -> Result<f64, Error> {
     check_events(time, event)?;
     if predicted.len() != time.len() {
         return Err(Error::shape("predicted times", predicted.len(), time.len()));
     }
-    let n = time.len();
-    let of_row = |i: usize| {
-        let (mut pairs, mut right) = (0.0, 0.0);
-        for j in (0..n).filter(|_| event[i]) {
-            if !(time[i] < time[j] || (time[i] == time[j] && !event[j])) {
-                continue;
+    let mut longest: Vec<f64> = predicted.iter().copied().filter(|p| !p.is_nan()).collect();
+    longest.sort_unstable_by(|a, b| b.total_cmp(a));
+    longest.dedup();
+    let mut rows: Vec<usize> = (0..time.len()).collect();
+    rows.sort_unstable_by(|&a, &b| time[b].total_cmp(&time[a]).then(event[a].cmp(&event[b])));
+    let (mut later, mut all_later) = (Sums::new(longest.len()), 0.0);
+    let (mut pairs, mut right) = (0.0, 0.0);
+    for same_time in rows.chunk_by(|&a, &b| time[a] == time[b]) {
+        // Rows that are censored come first: their events are later than those at this time.
+        let (censored, events) = same_time.split_at(same_time.partition_point(|&i| !event[i]));
+        let mut add = |rows: &[usize], later: &mut Sums| {
+            for &i in rows {
+                all_later += weight(i);
+                if !predicted[i].is_nan() {
+                    later.add(longest.partition_point(|p| *p > predicted[i]), weight(i)); //~ weighted-pairs
+                }
             }
-            pairs += weight(j);
-            //~ weighted-pairs
-            right += weight(j)
-                * match predicted[i].partial_cmp(&predicted[j]) {
-                    Some(std::cmp::Ordering::Less) => 1.0,
-                    Some(std::cmp::Ordering::Equal) => 0.5, //~ tied-predictions
-                    _ => 0.0,
-                };
+            all_later
+        };
+        let known = add(censored, &mut later);
+        for &i in events {
+            pairs += weight(i) * known;
+            if !predicted[i].is_nan() {
+                let place = longest.partition_point(|p| *p > predicted[i]);
+                let longer = later.before(place);
+                let equal = later.before(place + 1) - longer;
+                right += weight(i) * (longer + 0.5 * equal); //~ tied-predictions
+            }
         }
-        (weight(i) * pairs, weight(i) * right)
-    };
-    let each = threads::map(n, &of_row);
-    let (pairs, right) = each.iter().fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
+        add(events, &mut later);
+    }
     Ok(right / pairs)
+}
+
+/// Sums of the first of n numbers, each in log n operations: Fenwick, Software: Practice and Experience 24, 1994,
+/// doi:10.1002/spe.4380240306. Place i has the sum of as many numbers up to it as the lowest bit of i + 1 says.
+struct Sums(Vec<f64>);
+
+impl Sums {
+    fn new(n: usize) -> Self {
+        Self(vec![0.0; n])
+    }
+
+    /// Adds to the number at a place.
+    fn add(&mut self, place: usize, number: f64) {
+        let mut i = place + 1;
+        while i <= self.0.len() {
+            self.0[i - 1] += number;
+            i += i & i.wrapping_neg();
+        }
+    }
+
+    /// The sum of the numbers before a place.
+    fn before(&self, place: usize) -> f64 {
+        let (mut i, mut sum) = (place, 0.0);
+        while i > 0 {
+            sum += self.0[i - 1];
+            i &= i - 1;
+        }
+        sum
+    }
 }
 
 /// The integrated Brier score of survival functions: `survival` gives P(T > t) of each row for a time t.

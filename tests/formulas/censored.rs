@@ -366,3 +366,32 @@ fn wrong_bounds_are_named() {
     refused!(Censored::normal().in_units(f64::NAN, 1.0), Argument { allowed: "a finite number" });
     refused!(Censored::normal().in_units(0.0, -1.0), Argument { value: -1 });
 }
+
+/// By all pairs of rows, among them equal times and equal predictions.
+#[test]
+fn concordance_is_that_of_all_pairs() {
+    let mut rng = ChainRng::new(3, 0);
+    let mut below = |n: f64| (n * rng.uniform()).floor();
+    for n in [1, 2, 7, 100, 300] {
+        let time: Array1<f64> = (0..n).map(|_| below(40.0)).collect();
+        let predicted: Array1<f64> = (0..n).map(|_| below(30.0)).collect();
+        let event: Vec<bool> = (0..n).map(|_| below(3.0) > 0.0).collect();
+        let (mut pairs, mut right) = (0.0, 0.0);
+        for i in (0..n).filter(|i| event[*i]) {
+            for j in (0..n).filter(|j| time[i] < time[*j] || (time[i] == time[*j] && !event[*j])) {
+                pairs += 1.0;
+                right += match predicted[i].total_cmp(&predicted[j]) {
+                    std::cmp::Ordering::Less => 1.0,
+                    std::cmp::Ordering::Equal => 0.5,
+                    std::cmp::Ordering::Greater => 0.0,
+                };
+            }
+        }
+        let found = concordance(predicted.view(), time.view(), &event).unwrap();
+        assert!(found == right / pairs || (pairs == 0.0 && found.is_nan()), "{n}: {found}");
+    }
+    // Rows as many as a register has.
+    let n = 300_000;
+    let time: Array1<f64> = (0..n).map(|_| below(1e9)).collect();
+    assert_eq!(concordance(time.view(), time.view(), &vec![true; n]).unwrap(), 1.0);
+}

@@ -464,3 +464,18 @@ fn a_mixture_uses_its_kernels_as_often_as_it_says() {
         assert!((first - 20_000.0 * probability).abs() < 5.0 * sd, "{probability}: {first}");
     }
 }
+
+/// A kernel of a mixture learns its scale from its own steps, in windows that end at its own steps: none is lost where an
+/// iteration is the other's.
+#[test]
+fn a_kernel_of_a_mixture_learns_its_scale_however_rare_it_is() {
+    let target = &GaussianTarget::new(vec![0.0; 2], &[1.0, 0.0, 0.0, 1e-6]).unwrap();
+    for probability in [0.1, 0.5, 0.9] {
+        let mixture = Mixture { first: Hmc::default(), second: Rwm::default(), probability };
+        let run = Sampler::new(target, mixture).chains(20).warmup(1_000).draws(1).seed(3);
+        let draws = run.run().unwrap();
+        // In units of the identity map a step is no longer than some thousandths.
+        let steps = draws.stat("first.step_size").unwrap();
+        assert!(steps.iter().all(|step| *step > 0.1), "{probability}: {steps}");
+    }
+}

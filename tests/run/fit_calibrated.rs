@@ -180,6 +180,7 @@ fn a_recipe_calibrates_itself() {
         (Fit::classification("y").model(Candidate::Network).hidden(&[3]), "classes"),
         (Fit::counts("y").hidden(&[]).method(Method::Mams), "counts"),
     ] {
+        let recipe = recipe.chains(2).warmup(400).draws(600);
         let report = recipe.calibrate(&table(response), None, &sbc).unwrap();
         assert!(report.passes(), "{recipe}\n{report}");
         assert_eq!(report.names()[0], "log likelihood");
@@ -199,6 +200,7 @@ fn a_calibration_is_of_the_model_and_has_its_numbers() {
     }
     assert!(!names.contains("w0") && !names.contains("b0"), "{names}");
     // Same seed, same ranks, for any number of threads.
+    let recipe = recipe.chains(1).warmup(100).draws(100);
     let of = |threads| report(&recipe, sbc.clone().threads(threads).seed(7)).ranks().to_owned();
     assert_eq!(of(1), of(3));
 }

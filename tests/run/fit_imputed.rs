@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
-use bnn_mcmc::data::StandIn;
+use bnn_mcmc::data::{Encoding, StandIn};
 use bnn_mcmc::fit::{Fit, Imputed, Recipe};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, ArrayView1, array};
@@ -177,6 +177,100 @@ fn new_rows_with_gaps_are_as_uncertain_as_they_should_be() {
         one.mean().slice(ndarray::s![.., .., 0, ..]),
         predictions.mean().slice(ndarray::s![.., .., 7, ..])
     );
+}
+
+/// With two tables: were a cell the same for all draws of a table, there would be two values of it.
+#[test]
+fn intervals_of_rows_with_gaps_cover_what_they_say() {
+    let folder = TempDir::new().unwrap();
+    let fits = Imputed::read_csv(&linear(), 2, file(&folder, &text(&rows(800, 2)))).unwrap();
+    let mut rng = ChainRng::new(12, 0);
+    let n = 1500;
+    let a = Array1::from_shape_simple_fn(n, || rng.normal());
+    let y = a.mapv(|a| a - 1.5 * (0.8 * a + rng.normal()) + 0.7 * rng.normal());
+    let x = Array2::from_shape_fn((n, 3), |(i, j)| [a[i], 0.0, 1.0][j]);
+    let predictions = fits.predict_new(x.view()).unwrap().predictions;
+    let interval = predictions.predictive_interval(0.9).unwrap();
+    let covered = interval.coverage(y.insert_axis(ndarray::Axis(1)).view()).unwrap();
+    // 40 values of a cell: 0.891, and a standard error of 0.008.
+    assert!((0.867..0.925).contains(&covered), "{covered}");
+    // Each draw has noise of its own.
+    let drawn = predictions.predictive_draws();
+    let noise = &drawn - &predictions.mean();
+    let of_draw = |draw: usize| noise.slice(ndarray::s![0, draw, .., 0]);
+    let product = |i, j| (&of_draw(i) * &of_draw(j)).sum();
+    let correlation = product(0, 10) / (product(0, 0) * product(10, 10)).sqrt();
+    assert!(correlation.abs() < 0.15, "{correlation}");
+}
+
+/// Rows of weight 0 say nothing of the cells of others, and one of weight 8 is eight.
+#[test]
+fn rows_count_as_often_as_their_weights_say() {
+    let folder = TempDir::new().unwrap();
+    let (some, others) = (rows(150, 1), rows(300, 5));
+    let (mean, sd) = exact_slope(&some, 4000);
+    let weighted = |of_some: usize, of_others: usize| {
+        let mut text = String::from("a,b,y,w\n");
+        let mut write = |(a, b, y): Row, weight: usize| {
+            let b = b.map_or(String::new(), |b| b.to_string());
+            writeln!(text, "{a},{b},{y},{weight}").unwrap();
+        };
+        some.iter().for_each(|row| write(*row, of_some));
+        // Their slope is +1.5.
+        others.iter().for_each(|(a, b, y)| write((*a, b.map(|b| -b), *y), of_others));
+        let recipe = linear().draws(500).row_weights("w");
+        let fits = Imputed::read_csv(&recipe, 20, file(&folder, &text)).unwrap();
+        of_slopes(&fits)
+    };
+    let found = weighted(1, 0);
+    let z = (found.mean().unwrap() - mean) / sd;
+    assert!(z.abs() < 0.6, "{} beside {mean} +- {sd}", found.mean().unwrap());
+    assert!((0.7..1.35).contains(&(found.std(1.0) / sd)), "{} beside {sd}", found.std(1.0));
+    // Beside the table written out.
+    let mut text = String::from("a,b,y\n");
+    let all = some.iter().flat_map(|row| std::iter::repeat_n(*row, 8));
+    for (a, b, y) in all.chain(others.iter().map(|(a, b, y)| (*a, b.map(|b| -b), *y))) {
+        let b = b.map_or(String::new(), |b| b.to_string());
+        writeln!(text, "{a},{b},{y}").unwrap();
+    }
+    let written = Imputed::read_csv(&linear().draws(500), 20, file(&folder, &text)).unwrap();
+    let (found, written) = (weighted(8, 1), of_slopes(&written));
+    let (of_weights, of_rows) = (found.mean().unwrap(), written.mean().unwrap());
+    assert!((of_weights - of_rows).abs() < 0.15, "{of_weights} beside {of_rows}");
+}
+
+/// More labels than a column of grades has numbers.
+#[test]
+fn labels_as_codes_are_no_measurements() {
+    let folder = TempDir::new().unwrap();
+    let mut text = String::from("kind,y\n");
+    for i in 0..200 {
+        let kind = if i % 9 == 4 { String::new() } else { format!("k{:02}", (i * 7) % 25) };
+        writeln!(text, "{kind},{}", (i % 13) as f64 / 3.0).unwrap();
+    }
+    let recipe = linear().warmup(20).draws(5).reader(|reader| reader.encoding(Encoding::Codes));
+    let fits = Imputed::read_csv(&recipe, 2, file(&folder, &text)).unwrap();
+    for fit in fits.fits() {
+        let codes = fit.data().x().column(0);
+        assert!(codes.iter().all(|code| code.fract() == 0.0), "{codes}");
+    }
+}
+
+/// What a fit says of its own training rows is of the rows that its draws are of.
+#[test]
+fn the_rows_of_a_completed_table_stay_complete() {
+    let folder = TempDir::new().unwrap();
+    let path = file(&folder, &text(&rows(100, 4)));
+    let fits = Imputed::read_csv(&linear().warmup(50).draws(20), 2, path).unwrap();
+    for fit in fits.fits() {
+        let judged = fit.judged().unwrap();
+        let predicted = fit.predict(&fit.training().select(&fit.judged_rows()).unwrap()).unwrap();
+        let scaled = fit.response_scaler().unwrap();
+        for (a, b) in judged.mean().iter().zip(predicted.mean()) {
+            let own = scaled.inverse(array![[*a]].view()).unwrap()[[0, 0]];
+            assert!((own - b).abs() < 1e-9 * b.abs().max(1.0), "{own} {b}");
+        }
+    }
 }
 
 /// A table with gaps in labels, dates and numbers, and with groups.

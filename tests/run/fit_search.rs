@@ -188,8 +188,8 @@ fn a_run_goes_on_with_the_model_of_its_folder_and_does_not_look_at_the_clock_aga
 /// With so short a warm-up they do not converge at once.
 #[test]
 fn chains_run_until_they_have_converged() {
-    let data = rows(60, |x| (2.0 * x).sin());
-    let recipe = || Fit::regression("y").chains(2).warmup(20).seed(5).within(Duration::MAX);
+    let data = rows(60, |x| x);
+    let recipe = || Fit::regression("y").chains(2).warmup(4).seed(5).within(Duration::MAX);
     let whole = recipe().fit(&data).unwrap();
     let n = whole.draws().n_draws();
     assert!([2000, 4000, 8000, 16_000, 32_000].contains(&n), "{n}");
@@ -197,7 +197,7 @@ fn chains_run_until_they_have_converged() {
     assert!(whole.verdict().unwrap().is_converged() || n >= 16_000);
     // The number is a setting like another one.
     let named = Fit::regression("y").model(whole.search().unwrap().chosen);
-    let named = |draws| named.clone().chains(2).warmup(20).seed(5).draws(draws);
+    let named = |draws| named.clone().chains(2).warmup(4).seed(5).draws(draws);
     let of = |draws| named(draws).fit(&data).unwrap();
     assert!(!of(n / 2).verdict().unwrap().is_converged());
     assert_eq!(of(n).draws().values(), whole.draws().values());
@@ -229,7 +229,8 @@ fn chains_run_until_they_have_converged() {
 
 /// A response that oscillates along one feature as fast as the other one says, which one layer of 20 units does not follow.
 #[test]
-fn a_deep_network_is_tried_on_many_rows_where_a_network_is_best() {
+#[ignore = "long"]
+fn a_deep_network_is_tried_on_many_rows_where_a_network_is_best_long() {
     let mut rng = ChainRng::new(3, 0);
     let of = |data: &Dataset| {
         let recipe = short(Fit::regression("y")).within(Duration::MAX);

@@ -2,15 +2,73 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::sync::{Arc, Mutex};
 
 use bnn_mcmc::data::{Cells, CsvReader, Schema};
-use bnn_mcmc::fit::{Fit, WeightPrior};
+use bnn_mcmc::fit::{Fit, Told, WeightPrior};
 use bnn_mcmc::prelude::*;
-use ndarray::{Array2, array};
+use ndarray::{Array2, array, s};
 use shared::refused;
 use tempfile::TempDir;
 
 use crate::fit::{recipe, training_file};
+
+/// A label that only a row of weight 0 has, an hour whose cosine is one number: features that a table makes of a column have no
+/// effect where they are constant. Of a column none of whose features differs, the column is named.
+#[test]
+fn what_is_derived_of_a_column_and_constant_has_no_effect() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.csv");
+    let read = |rows: &dyn Fn(usize) -> [String; 3], told: &mut Vec<String>| {
+        let mut text = String::from("at,kind,w,y\n");
+        for i in 0..30 {
+            let [at, kind, weight] = rows(i);
+            writeln!(text, "{at},{kind},{weight},{}", ((i * 7) % 11) as f64 / 10.0).unwrap();
+        }
+        fs::write(&path, text).unwrap();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let listener = lines.clone();
+        let recipe = Fit::regression("y").hidden(&[]).row_weights("w").chains(1).warmup(50);
+        let recipe = recipe.draws(20).on_progress(move |news| {
+            if let Told::Line(line) = news {
+                listener.lock().unwrap().push(line.to_string());
+            }
+        });
+        let fit = recipe.read_csv(&path);
+        *told = lines.lock().unwrap().clone();
+        fit
+    };
+    let mut told = Vec::new();
+    let hour = |i: usize| ["08:00", "16:00"][i % 2].to_string();
+    let kind = |i: usize| ["a", "b"][i / 15].to_string();
+    let rare = |i: usize| match i {
+        3 => [hour(i), "c".into(), "0".into()],
+        _ => [hour(i), kind(i), "1".into()],
+    };
+    let fit = read(&rare, &mut told).unwrap();
+    assert_eq!(
+        told[..2],
+        [
+            "`at hour cos` is the same in all rows: it has no effect",
+            "`kind=c` is the same in all rows: it has no effect",
+        ]
+    );
+    // Half an hour later is half an hour away.
+    fs::write(&path, "at,kind\n08:00,a\n08:30,a\n").unwrap();
+    let new = fit.predict_csv(&path).unwrap();
+    let mean = |row: usize| new.predictions.mean().slice(s![.., .., row, 0]).mean().unwrap();
+    assert!((mean(0) - mean(1)).abs() < 1.0, "{} {}", mean(0), mean(1));
+
+    let dates = |i: usize| [format!("{}-01-01", 1990 + i), kind(i), "1".into()];
+    let fit = read(&dates, &mut told).unwrap();
+    assert_eq!(fit.data().feature_names()[..2], ["at years", "kind=a"]);
+    let alone =
+        |i: usize| [hour(i), ["a", "b"][usize::from(i == 3)].into(), u8::from(i != 3).to_string()];
+    refused!(
+        read(&alone, &mut told),
+        Table { table: "column `kind`", problem: "constant (1) over all 29 rows" }
+    );
+}
 
 #[test]
 fn a_wrong_table_is_an_error_that_says_what_is_wrong() {

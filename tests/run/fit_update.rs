@@ -89,11 +89,21 @@ fn sequences() -> Vec<(&'static str, Recipe, &'static str)> {
     ]
 }
 
-/// Ten sequences, each with 5 % more rows, and with half as many more.
+/// Every third of ten sequences, each with 5 % more rows, and with half as many more.
 #[test]
 fn updates_are_of_the_posterior_of_a_new_fit() {
+    updates_are_right(3);
+}
+
+#[test]
+#[ignore = "long"]
+fn updates_are_of_the_posterior_of_a_new_fit_long() {
+    updates_are_right(1);
+}
+
+fn updates_are_right(step: usize) {
     let mut all = Vec::new();
-    for (i, (name, recipe, response)) in sequences().into_iter().enumerate() {
+    for (i, (name, recipe, response)) in sequences().into_iter().enumerate().step_by(step) {
         for (first, more) in [(200, 10), (100, 50)] {
             let (first, new) = split(&rows(first + more, response, i as u64), first);
             let updated = recipe.fit(&first).unwrap().update(&new).unwrap();
@@ -116,9 +126,19 @@ fn updates_are_of_the_posterior_of_a_new_fit() {
     assert!((0.7..1.3).contains(&rms), "{rms}");
 }
 
-/// Of 100 streams each, of 60 rows and 40 more.
+/// Of 25 streams each, of 60 rows and 40 more.
 #[test]
 fn a_stream_that_drifts_is_noticed() {
+    drifts_are_noticed(25);
+}
+
+#[test]
+#[ignore = "long"]
+fn a_stream_that_drifts_is_noticed_long() {
+    drifts_are_noticed(100);
+}
+
+fn drifts_are_noticed(streams: usize) {
     let noticed = |response: &str, change: &(dyn Fn(Dataset) -> Dataset + Sync)| {
         let recipe = match response {
             "classes" => Fit::classification("y"),
@@ -129,7 +149,7 @@ fn a_stream_that_drifts_is_noticed() {
             let (first, new) = split(&rows(100, response, seed), 60);
             recipe.clone().fit(&first).unwrap().update(&change(new)).unwrap().has_drifted()
         };
-        (0..100).filter(|seed| has_drifted(*seed)).count()
+        (0..streams as u64).filter(|seed| has_drifted(*seed)).count()
     };
     let with = |data: Dataset, y: Array1<f64>| {
         data.with_real_response(y.insert_axis(ndarray::Axis(1))).unwrap()
@@ -158,8 +178,8 @@ fn a_stream_that_drifts_is_noticed() {
         noticed("real", &scattered),
         noticed("classes", &relabelled),
     ];
-    println!("of 100 streams: stationary {:?}, drifted {:?}", &found[..2], &found[2..]);
-    assert_eq!(found, [0, 0, 100, 100, 100]);
+    println!("of {streams} streams: stationary {:?}, drifted {:?}", &found[..2], &found[2..]);
+    assert_eq!(found, [0, 0, streams, streams, streams]);
 }
 
 /// In sequence, each moved: there are enough draws for a verdict, and they are of the posterior.
@@ -193,17 +213,17 @@ fn a_drift_has_the_chance_that_it_says() {
             _ => Fit::counts("y"),
         };
         let recipe = recipe.hidden(&[]).chains(2).warmup(200).draws(200).threads(1);
-        let chances = (0..100).map(|seed| {
+        let chances = (0..50).map(|seed| {
             let (first, new) = split(&rows(60 + new, response, 1000 + seed), 60);
             recipe.clone().fit(&first).unwrap().update(&new).unwrap().drift.unwrap()
         });
         chances.filter(|chance| *chance < 0.05).count()
     };
-    // Up to 12 of 100 with a probability of 0.999 if each has 0.05.
+    // Up to 8 of 50 with a probability of 0.999 if each has 0.05.
     for (response, new) in [("counts", 5), ("classes", 5), ("counts", 30)] {
         let found = few(response, new);
-        println!("{response}, {new} rows: below 0.05 in {found} of 100");
-        assert!(found <= 12, "{response}, {new}: {found}");
+        println!("{response}, {new} rows: below 0.05 in {found} of 50");
+        assert!(found <= 8, "{response}, {new}: {found}");
     }
     let (first, new) = split(&rows(44, "counts", 5), 40);
     let fit = Fit::counts("y").hidden(&[]).chains(2).warmup(100).draws(100).fit(&first).unwrap();

@@ -37,6 +37,7 @@ mod recorders;
 mod recorders_files;
 mod recorders_killed;
 mod recorders_streamed;
+mod same_draws;
 mod sampler_loop;
 mod starts;
 #[cfg(target_os = "linux")]

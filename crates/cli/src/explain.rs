@@ -73,10 +73,10 @@ struct Found {
 
 pub fn run(args: &ExplainArgs) -> Result<Ended, Failure> {
     if let Some(file) = &args.out {
-        folder::check_file(file, "--out")?;
+        folder::check_file(file, "--out", &[])?;
     }
     if let Some(figures) = &args.figures {
-        folder::check_place(figures, "--figures")?;
+        folder::check_place(figures, "--figures", &[])?;
     }
     let fit = folder::load(&args.run)?;
     let explainer = fit.explain()?;

@@ -28,7 +28,7 @@ pub struct ExportArgs {
 }
 
 pub fn run(args: &ExportArgs) -> Result<Ended, Failure> {
-    folder::check_place(&args.zarr, "--zarr")?;
+    folder::check_place(&args.zarr, "--zarr", &[])?;
     let fit = folder::load(&args.run)?;
     signals::stop(&StopHandle::new(), "ending when the folder is whole; once more to end at once");
     fit.to_zarr(&args.zarr)?;

@@ -1,5 +1,7 @@
 //! The folder of a run, as it is read and written beside `fit`.
 
+#[cfg(unix)]
+use std::fs;
 use std::path::{Component, Path};
 
 use bnn_mcmc::Error;
@@ -42,20 +44,51 @@ fn is_own(name: &str) -> bool {
 }
 
 /// An error if a file that takes long to make could not be written then: [`check_place`], and a folder that is not there.
-pub fn check_file(out: &Path, name: &str) -> Result<(), Failure> {
+pub fn check_file(out: &Path, name: &str, inputs: &[&Path]) -> Result<(), Failure> {
     let parent = out.parent().filter(|parent| *parent != Path::new(""));
     if parent.is_some_and(|parent| !parent.is_dir()) {
         return Err(Error::argument(name, out.display(), "a file in a folder that is there").into());
     }
-    check_place(out, name)
+    check_place(out, name, inputs)
+}
+
+/// Whether two paths lead to one file.
+fn is_same(a: &Path, b: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let id = |path| {
+            let file = fs::metadata(path).ok().filter(|file| file.is_file());
+            file.map(|file| (file.dev(), file.ino()))
+        };
+        id(a).is_some() && id(a) == id(b)
+    }
+    #[cfg(not(unix))]
+    {
+        let of = |path: &Path| path.canonicalize().ok();
+        of(a).is_some() && of(a) == of(b)
+    }
 }
 
 /// An error if a result, of which the argument `name` says where it goes, would take the place of
-/// something that belongs to a run.
-pub fn check_place(out: &Path, name: &str) -> Result<(), Failure> {
-    let parent = out.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+/// one of the `inputs`, or of something that belongs to a run, also where a link leads to it.
+pub fn check_place(out: &Path, name: &str, inputs: &[&Path]) -> Result<(), Failure> {
+    //~ out-over-input
+    if let Some(input) = inputs.iter().find(|input| is_same(out, input)) {
+        let allowed = format!("another file than {}, which is read", input.display());
+        return Err(Error::argument(name, out.display(), allowed).into());
+    }
+    check_run(out, out, name)?;
+    match out.canonicalize() {
+        Ok(whole) => check_run(&whole, out, name), //~ out-through-link
+        Err(_) => Ok(()),
+    }
+}
+
+fn check_run(path: &Path, out: &Path, name: &str) -> Result<(), Failure> {
+    let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     // A folder that is not there is told when the file is written.
-    let (Ok(parent), Some(file)) = (parent.canonicalize(), out.file_name()) else { return Ok(()) };
+    let (Ok(parent), Some(file)) = (parent.canonicalize(), path.file_name()) else { return Ok(()) };
     let whole = parent.join(file);
     let is_run = |folder: &&Path| folder.join("fit.json").is_file() || Imputed::is_in(folder);
     for folder in parent.ancestors().filter(is_run) {

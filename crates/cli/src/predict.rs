@@ -1,5 +1,6 @@
 //! `predict`: new rows.
 
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -89,7 +90,9 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         Failure::error(format!("{run}: the run is not of a file, so that none can be read like it"))
     })?;
     if let Some(path) = &args.out {
-        check_place(path, args)?;
+        let calibration = args.calibration.as_deref();
+        let inputs: Vec<&Path> = iter::once(&*args.table).chain(calibration).collect();
+        folder::check_place(path, "--out", &inputs)?;
     }
     let has_times = fit.data().response().bounds().is_some();
     if let Some(time) = args.times.first().filter(|_| !has_times) {
@@ -457,16 +460,4 @@ fn listed(items: &[impl ToString], most: usize) -> String {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
-}
-
-/// An error if the predictions would take the place of the table that they are of, or of a file of a run.
-fn check_place(path: &Path, args: &PredictArgs) -> Result<(), Failure> {
-    let same = |a: &Path, b: &Path| {
-        a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
-    };
-    if same(path, &args.table) {
-        let allowed = "another file than the table that is predicted";
-        return Err(Error::argument("--out", path.display(), allowed).into());
-    }
-    folder::check_place(path, "--out")
 }

@@ -23,9 +23,7 @@ pub struct ReportArgs {
 
 pub fn run(args: &ReportArgs) -> Result<Ended, Failure> {
     let path = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
-    if args.out.is_some() {
-        folder::check_file(&path, "--out")?;
-    }
+    folder::check_file(&path, "--out", &[])?;
     let page = bnn_mcmc_report::report_in_words(&folder::load(&args.run)?, &words::Flags)?;
     file::write(&path, &page)?;
     output::note(&format!("the report is in {}", path.display()));

@@ -5,12 +5,12 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{CsvReader, Stored, StoredCsv, TypedTable};
+use bnn_mcmc::data::{CsvReader, Schema, Stored, StoredCsv, TypedTable};
 use clap::{Args, ValueEnum};
 
 use crate::config::{Config, TableSettings};
 use crate::output::{self, count, quoted};
-use crate::{Ended, Failure, file, fit, signals, table};
+use crate::{Ended, Failure, file, fit, folder, signals, table};
 
 /// The rows, drawn at random, that decide what columns and response are of a text that is longer than a block: few, since a row
 /// of thousands of columns takes tens of kilobytes.
@@ -29,7 +29,7 @@ pub struct StoreArgs {
     data: PathBuf,
     #[command(flatten)]
     table: TableSettings,
-    /// The file of rows, which takes the place of one that is there
+    /// The file of rows, which takes the place of such a file, and of no other
     #[arg(long, short, value_name = "FILE", help_heading = "File")]
     out: PathBuf,
     /// The form of the features
@@ -65,6 +65,23 @@ pub fn run(args: StoreArgs) -> Result<Ended, Failure> {
         }
     }
     let data = config.data()?.to_path_buf();
+    let out = out.canonicalize().unwrap_or(out);
+    let (schema_path, wide) = (beside(&out, ".schema.json")?, beside(&out, ".wide")?);
+    for written in [&out, &schema_path] {
+        folder::check_file(written, "--out", &[&data])?;
+    }
+    let is_schema = |path: &Path| {
+        let text = fs::read(path).unwrap_or_default();
+        serde_json::from_slice::<Schema>(&text).is_ok()
+    };
+    let in_the_way = [
+        (&schema_path, schema_path.exists() && !is_schema(&schema_path)), //~ store-schema
+        (&wide, stored == Form::U8 && wide.exists()),                     //~ store-wide
+    ];
+    if let Some((path, _)) = in_the_way.iter().find(|(_, is)| *is) {
+        let allowed = format!("another name: {} is there, and would be lost", path.display());
+        return Err(Error::argument("--out", out.display(), allowed).into());
+    }
     let mut blocks = table::blocks(&data, config.limit())?;
     if blocks.is_some() {
         config.check_no_text()?;
@@ -84,7 +101,6 @@ pub fn run(args: StoreArgs) -> Result<Ended, Failure> {
         Form::F32 => store(&reader, &data, blocks, &out, Stored::F32),
         Form::F16 => store(&reader, &data, blocks, &out, Stored::F16),
         Form::U8 => {
-            let wide = beside(&out, ".wide")?;
             signals::begin(|| (), |()| Some(wide.clone()));
             let written = store(&reader, &data, blocks, &wide, Stored::F64).and_then(|mut all| {
                 all.rows = unless_ended(&out, || all.rows.in_bytes(&out))?;
@@ -95,8 +111,7 @@ pub fn run(args: StoreArgs) -> Result<Ended, Failure> {
         }
     }?;
     let json = serde_json::to_string_pretty(&schema).map_err(|e| Failure::error(e.to_string()))?;
-    let schema = beside(&out, ".schema.json")?;
-    file::write(&schema, &json)?;
+    file::write(&schema_path, &json)?;
     let bytes = fs::metadata(&out).map_err(|e| Error::io(&out, e))?.len();
     let shown = |path: &Path| quoted(&path.display().to_string());
     let mut text = format!(
@@ -105,7 +120,7 @@ pub fn run(args: StoreArgs) -> Result<Ended, Failure> {
         count(rows.n_features(), "feature"),
         count(usize::try_from(bytes).unwrap_or(usize::MAX), "byte"),
         shown(&out),
-        shown(&schema)
+        shown(&schema_path)
     );
     if !dropped.is_empty() {
         let left_out = count(dropped.len(), "row");

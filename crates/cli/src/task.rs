@@ -7,6 +7,7 @@ use bnn_mcmc::data::{ColumnDescription, ColumnType, Description, Task};
 use bnn_mcmc::message::Choice;
 
 use crate::Failure;
+use crate::output::count;
 
 /// The kind of the response, or that it follows from the table.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,6 +59,10 @@ pub fn column<'t>(
     })
 }
 
+/// Text of more kinds, and with fewer rows for each on average, is not taken for classes.
+const MOST_KINDS: usize = 20;
+const ROWS_OF_KIND: usize = 3;
+
 /// The task that suits the columns of the response, and why.
 pub fn choose(
     table: &Description,
@@ -78,6 +83,24 @@ pub fn choose(
     }
     //~ text-response
     if first.is_text {
+        let values = first.values.as_deref().unwrap_or_default();
+        let such = values.first().map(|(value, _)| format!(", such as `{value}`"));
+        let such = such.unwrap_or_default();
+        let classes = "say `--task classification` if they are classes";
+        if first.has_unit() {
+            return Err(Failure::error(format!(
+                "`{name}` holds numbers with a unit{such}: take the unit out, or {classes}"
+            )));
+        }
+        //~ many-kinds
+        if different.is_none_or(|n| n > MOST_KINDS && ROWS_OF_KIND * n > table.rows) {
+            let kinds = different.map_or("more than 1000".into(), |n| n.to_string());
+            let rows = count(table.rows, "row");
+            return Err(Failure::error(format!(
+                "`{name}` holds text of {kinds} kinds in {rows}{such}: if it stands for numbers, make it numbers; \
+                 {classes}"
+            )));
+        }
         let kinds = different.map_or("more than 1000".into(), |n| n.to_string());
         let why = format!("classification, since `{name}` holds text, of {kinds} kinds");
         return Ok((Task::Classification, why));

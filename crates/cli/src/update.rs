@@ -36,7 +36,7 @@ pub fn run(args: &UpdateArgs) -> Result<Ended, Failure> {
         let problem = "a run of several completed tables cannot be updated: fit all rows";
         return Err(Failure::error(format!("{run}: {problem}")));
     }
-    folder::check_place(&args.out, "--out")?;
+    folder::check_place(&args.out, "--out", &[])?;
     if fs::read_dir(&args.out).is_ok_and(|mut entries| entries.next().is_some()) {
         let out = args.out.display();
         return Err(Failure::error(format!("{out}: the folder is not empty: take another one")));

@@ -53,7 +53,7 @@ const CLOCKS: [&str; 5] = ["%H:%M", "%H:%M:%S%.f", "%I:%M %p", "%I:%M:%S %p", "%
 /// | feature | value | where |
 /// | --- | --- | --- |
 /// | `column years` | years (of 365.2425 days) since the first one in training | dates |
-/// | `column season sin`, `cos` | sine and cosine of 2 pi times the share of the year that has passed | they span a year |
+/// | `column season sin`, `cos` | sine and cosine of 2 pi times the share of the year that has passed | they span a year, and are not all of the same date |
 /// | `column=Monday`, ... | 1 on this day of the week | they span two weeks, and are not all of the same day of the month |
 /// | `column hour sin`, `cos` | sine and cosine of 2 pi times the share of the day that has passed | times differ |
 ///
@@ -78,11 +78,13 @@ impl Dates {
     pub fn of(times: impl IntoIterator<Item = f64>, is_clock: bool) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         let (mut days, mut clocks, mut weekdays) = (Vec::new(), Vec::new(), Vec::new());
+        let mut dates = Vec::new();
         for time in times.into_iter().filter(|time| !time.is_nan()) {
             (low, high) = (low.min(time), high.max(time));
             let date = at(time);
             let weekday = usize::from(date.weekday().to_monday_zero_offset().unsigned_abs());
             add(&mut days, date.day());
+            add(&mut dates, (date.month(), date.day()));
             add(&mut clocks, time.rem_euclid(DAY).to_bits());
             add(&mut weekdays, weekday);
         }
@@ -91,7 +93,7 @@ impl Dates {
         Self {
             day: None,
             first: (!is_clock).then_some(if low.is_finite() { low } else { 0.0 }),
-            season: !is_clock && high - low >= 365.0 * DAY,
+            season: !is_clock && high - low >= 365.0 * DAY && dates.len() > 1, //~ season-of-one-date
             weekdays: if has_week && weekdays.len() > 1 { weekdays } else { Vec::new() },
             clock: is_clock || clocks.len() > 1,
         }
@@ -143,22 +145,18 @@ impl Dates {
     /// Adds the features of a time, in seconds as in [`of`](Self::of).
     pub fn push(&self, time: f64, x: &mut Vec<f64>) {
         let date = at(time);
-        let midnight = time.rem_euclid(DAY) / DAY;
+        let midnight = time.rem_euclid(DAY);
         if let Some(first) = self.first {
             x.push((time - first) / YEAR);
         }
-        // The same on every machine.
-        let wave = |share: f64, x: &mut Vec<f64>| {
-            x.extend([libm::sin(TAU * share), libm::cos(TAU * share)]);
-        };
         if self.season {
-            let passed = f64::from(date.day_of_year()) - 1.0 + midnight;
-            wave(passed / f64::from(date.days_in_year()), x); //~ season
+            let passed = f64::from(date.day_of_year()) - 1.0 + midnight / DAY;
+            x.extend(wave(passed, f64::from(date.days_in_year()))); //~ season
         }
         let weekday = usize::from(date.weekday().to_monday_zero_offset().unsigned_abs());
         x.extend(self.weekdays.iter().map(|day| f64::from(u8::from(*day == weekday))));
         if self.clock {
-            wave(midnight, x);
+            x.extend(wave(midnight, DAY));
         }
     }
 
@@ -205,6 +203,22 @@ impl Dates {
         ];
         Vec::from_iter(parts.into_iter().flatten()).join(", ")
     }
+}
+
+/// Sine and cosine of what has `passed` of a period, the same on every machine. Times that mirror one another have the same numbers
+/// but for the sign: 08:00 and 16:00 one cosine, of which rounding would otherwise make two.
+fn wave(passed: f64, period: f64) -> [f64; 2] {
+    let (half, quarter) = (0.5 * period, 0.25 * period);
+    let (at, sign_of_sin) = if passed > half { (period - passed, -1.0) } else { (passed, 1.0) };
+    let (at, sign_of_cos) = if at > quarter { (half - at, -1.0) } else { (at, 1.0) }; //~ wave-mirror
+    let [sin, cos] = if at <= 0.5 * quarter {
+        let angle = TAU * at / period;
+        [libm::sin(angle), libm::cos(angle)]
+    } else {
+        let angle = TAU * (quarter - at) / period;
+        [libm::cos(angle), libm::sin(angle)]
+    };
+    [sign_of_sin * sin, sign_of_cos * cos]
 }
 
 /// The day and the time so many seconds after the beginning of 1970.

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::path::Path;
 
+use super::learn::are_with_unit;
 use super::table::{Table, is_date, is_no_label};
 use super::{ColumnType, CsvReader, Source, TypedTable};
 use crate::Error;
@@ -72,6 +73,15 @@ pub struct ColumnDescription {
     pub copy_of: Option<String>,
     /// The type of the column; `None` in a table of text, which has none.
     pub kind: Option<ColumnType>,
+}
+
+impl ColumnDescription {
+    /// Whether the column is text that holds numbers with a unit, all with the same one, such as `12kg`.
+    pub fn has_unit(&self) -> bool {
+        let values = self.values.as_deref().unwrap_or_default();
+        let levels: Vec<&str> = values.iter().map(|(level, _)| &level[..]).collect();
+        self.is_text && are_with_unit(&levels)
+    }
 }
 
 impl CsvReader {

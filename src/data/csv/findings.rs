@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::learn::{MANY_LEVELS, are_many, are_with_unit};
+use super::learn::{MANY_LEVELS, are_many};
 use super::table::{OTHER_TYPE, is_date};
 use super::{ColumnDescription, ColumnType, Columns, CsvReader, Description, Encoding};
 use crate::cells::shown;
@@ -421,9 +421,8 @@ impl CsvReader {
             return true;
         }
         let values = column.values.as_deref().unwrap_or_default();
-        let levels: Vec<&String> = values.iter().map(|(level, _)| level).collect();
-        if column.is_text && !is_asked_for && are_with_unit(&levels) {
-            found.push(Finding::Unit { column: name(), cell: levels[0].clone() });
+        if let (true, false, Some((cell, _))) = (column.has_unit(), is_asked_for, values.first()) {
+            found.push(Finding::Unit { column: name(), cell: cell.clone() });
             return true;
         }
         if column.is_text && !is_asked_for && is_many {

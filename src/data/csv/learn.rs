@@ -23,14 +23,17 @@ pub(super) fn are_many(levels: usize, rows: usize) -> bool {
     levels > MANY_LEVELS || (levels > 10 && 2 * levels > rows) //~ share-of-levels
 }
 
-/// Whether all levels are numbers with the same unit, such as `12kg`. `10th` is a label.
+/// Whether all levels are numbers with the same unit, such as `12kg` or `$12`. `10th` is a label.
 pub(super) fn are_with_unit<S: AsRef<str>>(levels: &[S]) -> bool {
     let unit = |level: &S| -> Option<String> {
         let level = level.as_ref();
+        let number = level.trim_start_matches(['$', '\u{20ac}', '\u{a3}', '\u{a5}']);
+        let before = &level[..level.len() - number.len()]; //~ unit-before
         let is_digit = |c: char| c.is_ascii_digit() || ".,+-".contains(c);
-        let unit = level.trim_start_matches(is_digit);
-        let is_number = level[..level.len() - unit.len()].parse::<f64>().is_ok();
-        (is_number && !["", "st", "nd", "rd", "th"].contains(&unit)).then(|| unit.into())
+        let unit = number.trim_start_matches(is_digit);
+        let is_number = number[..number.len() - unit.len()].parse::<f64>().is_ok();
+        let is_unit = !before.is_empty() || !["", "st", "nd", "rd", "th"].contains(&unit);
+        (is_number && is_unit).then(|| format!("{before}{unit}"))
     };
     let Some(first) = levels.first().and_then(unit) else { return false };
     levels.len() > 1 && levels.iter().all(|level| unit(level).as_ref() == Some(&first)) //~ unit

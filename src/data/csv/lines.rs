@@ -56,14 +56,14 @@ impl Lines {
         self.rows
     }
 
-    /// The lines of these rows, which are in order.
+    /// The lines of these rows.
     pub(crate) fn of_rows_alone(&self, rows: &[usize]) -> Self {
         let mut lines = Self { are_rows: self.are_rows, ..Self::default() };
         rows.iter().filter_map(|row| self.get(*row)).for_each(|line| lines.push(line)); //~ lines-of-drawn
         lines
     }
 
-    /// Adds the line of the next row, which is larger than all before.
+    /// Adds the line of the next row.
     pub(super) fn push(&mut self, line: usize) {
         let is_next = self.runs.last().is_some_and(|(first, at)| at + (self.rows - first) == line);
         if !is_next {

@@ -188,7 +188,8 @@ impl Schema {
             let width = column.width(self.reader.encoding);
             if column.role == Role::Feature && column.is_marked() {
                 let (name, mark) = (column.name.clone(), place + width - 1);
-                gaps.push(Gap { column: name, features: place..mark, mark });
+                let labels = column.levels.is_some();
+                gaps.push(Gap { column: name, features: place..mark, mark, labels });
             }
             place += width;
         }

@@ -337,6 +337,25 @@ fn missing_values_and_unknown_levels_have_something_that_stands_in_for_them() {
     assert_eq!(flag.dataset.x(), &array![[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]);
 }
 
+/// Of 06:00 and 18:00 one cosine, of 05:00 and 07:00 one sine, to the bit: what a column does not vary in is constant.
+#[test]
+fn times_that_mirror_one_another_have_the_same_numbers() {
+    let dates = Dates::of([0.0, 1.0], true);
+    let at = |seconds: usize| {
+        let mut x = Vec::new();
+        dates.push(seconds as f64, &mut x);
+        [x[0], x[1]]
+    };
+    for second in 0..=43_200 {
+        let ([sin, cos], [of_sin, of_cos]) = (at(second), at((86_400 - second) % 86_400));
+        assert_eq!((-sin, cos), (of_sin, of_cos), "{second}");
+        let ([sin, cos], [of_sin, of_cos]) = (at(second), at(43_200 - second));
+        assert_eq!((sin, -cos), (of_sin, of_cos), "{second}");
+        let angle = std::f64::consts::TAU * second as f64 / 86_400.0;
+        assert!((sin - angle.sin()).abs() < 1e-15 && (cos - angle.cos()).abs() < 1e-15);
+    }
+}
+
 /// The reference values are Python's `datetime`.
 #[test]
 fn dates_become_elapsed_time_season_weekday_and_hour() {

@@ -1,7 +1,7 @@
 //! A file of rows that is being written.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::source::{Foot, HEAD, MAGIC, Source, block_rows};
@@ -9,13 +9,15 @@ use super::{RowFile, Stored};
 use crate::Error;
 use crate::data::Dataset;
 use crate::data::dataset::Kind;
+use crate::draws::checkpoint::is_at;
 use crate::error::Row;
 use crate::message::number;
 
 /// Writes a [`RowFile`], block by block, in one pass. Made by [`RowFile::create`].
 ///
 /// The rows are written to a file beside it, whose name ends in `.part`, which takes its name when it is
-/// [finished](Self::finish), and is removed if it is not. Responses and weights, 8 bytes for each row and column, wait in memory until then.
+/// [finished](Self::finish), and is removed if it is not. Nothing but a file of rows is written over, and no file that another
+/// process writes. Responses and weights, 8 bytes for each row and column, wait in memory until then.
 #[derive(Debug)]
 pub struct RowWriter {
     path: PathBuf,
@@ -32,6 +34,8 @@ pub struct RowWriter {
     blocks: Vec<u32>,
     /// Whether bytes could not be written, which the file lacks.
     has_failed: bool,
+    /// Whether the file has its name.
+    is_placed: bool,
 }
 
 #[derive(Debug)]
@@ -47,13 +51,16 @@ impl RowWriter {
         if let Stored::U8(scales) = &stored {
             stored.check(scales.len())?;
         }
+        // Where a link leads to.
+        let path = &path.canonicalize().unwrap_or_else(|_| path.into());
         let Some(name) = path.file_name() else {
             return Err(Error::argument("path", path.display(), "the name of a file"));
         };
+        check_replaced(path)?;
         let mut part = name.to_os_string();
         part.push(".part");
         let part = path.with_file_name(part);
-        let file = File::create(&part).map_err(|error| Error::io(&part, error))?;
+        let file = begin(&part)?;
         let mut writer = Self {
             path: path.into(),
             part,
@@ -65,6 +72,7 @@ impl RowWriter {
             block: Vec::new(),
             blocks: Vec::new(),
             has_failed: false,
+            is_placed: false,
         };
         let mut head = [0; HEAD as usize];
         head[..MAGIC.len()].copy_from_slice(&MAGIC);
@@ -192,6 +200,7 @@ impl RowWriter {
         // A file of the same name stays until this one is seen to be whole.
         let (mut source, response, weights) = Source::open(&self.part)?;
         fs::rename(&self.part, &self.path).map_err(|error| Error::io(&self.path, error))?;
+        self.is_placed = true;
         source.path.clone_from(&self.path);
         Ok(RowFile::of(source, response, weights))
     }
@@ -224,7 +233,47 @@ impl RowWriter {
 
 impl Drop for RowWriter {
     fn drop(&mut self) {
-        // Of a file that is finished it has another name by now.
-        let _ = fs::remove_file(&self.part);
+        // By now another process may write a file of this name.
+        if !self.is_placed {
+            let _ = fs::remove_file(&self.part);
+        }
+    }
+}
+
+/// An error if there is something else than a file of rows, or an empty file.
+fn check_replaced(path: &Path) -> Result<(), Error> {
+    let Ok(there) = fs::metadata(path) else { return Ok(()) };
+    let mut head = Vec::new();
+    if there.is_file() {
+        let read = File::open(path).and_then(|file| file.take(8).read_to_end(&mut head));
+        read.map_err(|error| Error::io(path, error))?;
+    }
+    //~ replaced-rows
+    match there.is_file() && (head.is_empty() || head == MAGIC) {
+        true => Ok(()),
+        false => {
+            let allowed = "a new name, or that of a file of rows, which alone is written over";
+            Err(Error::argument("path", path.display(), allowed))
+        }
+    }
+}
+
+/// Begins a file under a lock that this process alone has.
+fn begin(part: &Path) -> Result<File, Error> {
+    let failed = |error| Error::io(part, error);
+    loop {
+        check_replaced(part)?;
+        let file = File::options().write(true).create(true).truncate(false).open(part);
+        let file = file.map_err(failed)?;
+        // There are file systems without locks.
+        if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
+            let problem = "another process is writing this file";
+            return Err(failed(io::Error::new(io::ErrorKind::WouldBlock, problem))); //~ one-writer
+        }
+        // The process that had the lock may have finished its file or removed it.
+        if is_at(&file, part) != Some(false) {
+            file.set_len(0).map_err(failed)?;
+            return Ok(file);
+        }
     }
 }

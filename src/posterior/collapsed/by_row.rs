@@ -25,21 +25,19 @@ pub(super) enum LogSd {
 /// A tile: its columns of Phi without the ones and with zeros in the padding, and its rows.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
-    /// The number of its first row among all rows.
-    pub(super) first: usize,
     pub(super) phi: &'a [f64],
     pub(super) x: Tile<'a>,
     pub(super) y: Tile<'a>,
     /// The weights of its rows in the likelihood.
     pub(super) weights: Weights<'a>,
+    /// If the noise is a mixture, w_i of its rows.
+    pub(super) mixture: Option<&'a [f64]>,
 }
 
 /// Scratch memory.
 #[derive(Debug)]
 pub(super) struct ByRow {
     pub(super) log_sd: LogSd,
-    /// If the noise is a mixture, w_i of all rows; NaN before they are drawn.
-    pub(super) weights: Option<Vec<f64>>,
     /// m + 1 columns: in the first pass P^1/2 Phi, with its ones, and P^1/2 y; in the second P Phi
     /// A^-1, and P.
     columns: TileStorage,
@@ -71,11 +69,10 @@ impl LogSd {
 }
 
 impl ByRow {
-    pub(super) fn new(shape: &Shape, log_sd: LogSd, weights: Option<Vec<f64>>) -> Self {
+    pub(super) fn new(shape: &Shape, log_sd: LogSd) -> Self {
         let m = shape.m();
         Self {
             log_sd,
-            weights,
             columns: TileStorage::for_columns(m + 1),
             derivatives: TileStorage::for_columns(2),
             covariance: vec![0.0; m * shape.columns()],
@@ -100,9 +97,8 @@ impl ByRow {
         root.iter_mut().for_each(|s| *s = -*s);
         exp_in_place(root);
         root[rows..].fill(0.0);
-        match &self.weights {
+        match of.mixture {
             Some(weights) => {
-                let weights = &weights[of.first..];
                 root[..rows].iter_mut().zip(weights).for_each(|(root, w)| *root *= w.sqrt());
             }
             None => {
@@ -156,9 +152,8 @@ impl ByRow {
         precision.iter_mut().zip(&*g).for_each(|(p, s)| *p = -2.0 * s);
         exp_in_place(precision);
         precision[rows..].fill(0.0);
-        match &self.weights {
+        match of.mixture {
             Some(weights) => {
-                let weights = &weights[of.first..];
                 precision[..rows].iter_mut().zip(weights).for_each(|(p, w)| *p *= w);
             }
             None => precision.iter_mut().zip(of.weights).for_each(|(p, w)| *p *= beta * w),
@@ -176,7 +171,7 @@ impl ByRow {
         }
         weighted[rows..].fill(0.0);
         g[rows..].fill(0.0);
-        let constant = match self.weights {
+        let constant = match of.mixture {
             Some(_) => 0.0,
             None => 0.5 * ln(std::f64::consts::TAU) * of.weights.iter().sum::<f64>(),
         };

@@ -37,6 +37,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             scratch.cross.fill(0.0);
         } else {
             precision = match self.likelihood.normal_noise()? {
+                NormalNoise::Mixture(_) if scratch.mixture.is_none() => return None,
                 _ if scratch.shape.by_row => 1.0,
                 //~ collapsed-noise
                 NormalNoise::Equal(gaussian) => beta * exp(-gaussian.log_variance(phi)),
@@ -100,23 +101,21 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let (n, tile_rows) = (self.n_shares(scratch.work_of_row()), self.model.tile_rows());
         if n == 1 {
             let mut sums = [&mut scratch.gram, &mut scratch.cross].map(std::mem::take);
-            let [gram, cross] = &mut sums;
-            scratch.sum_rows(beta, q, (0, tile_rows), self.tiles(), gram, cross);
-            [scratch.gram, scratch.cross] = sums;
+            let (mixture, all) = (scratch.mixture.take(), (0, tile_rows));
+            let to = sums.each_mut().map(|sums| &mut sums[..]);
+            scratch.sum_rows(beta, q, mixture.as_deref(), all, self.tiles(), to);
+            ([scratch.gram, scratch.cross], scratch.mixture) = (sums, mixture);
             return;
         }
-        let Collapsed { gram, cross, by_row, is_force, .. } = scratch;
-        let is_force = *is_force;
+        let Collapsed { gram, cross, mixture, is_force, .. } = scratch;
+        let (mixture, is_force) = (mixture.as_deref(), *is_force);
         let numbers = gram.len() + cross.len();
         self.for_each_share((n, numbers), Sums::NeededByAll, ws, |share, ws, tiles| {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
-            if let (Some(own), Some(by_row)) = (&mut own.by_row, &*by_row) {
-                own.weights.clone_from(&by_row.weights); //~ mixture-shares
-            }
-            let (gram, cross) = share.grad.split_at_mut(own.gram.len());
+            let to = share.grad.split_at_mut(own.gram.len()).into();
             own.is_force = is_force;
             let (first, tiles) = (tiles.start, self.tiles_in(tiles));
-            own.sum_rows(beta, q, (first, tile_rows), tiles, gram, cross);
+            own.sum_rows(beta, q, mixture, (first, tile_rows), tiles, to);
             ws.collapsed = Some(own);
         });
         gram.fill(0.0);
@@ -186,15 +185,19 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     ) -> f64 {
         let n = self.n_shares(scratch.work_of_row());
         if n == 1 {
-            return self.rows_at_the_mean(beta, q, 0..self.x.n_tiles(), true, grad, scratch, ws);
+            let (all, mixture) = (0..self.x.n_tiles(), scratch.mixture.take());
+            let weights = mixture.as_deref();
+            let found = self.rows_at_the_mean(beta, q, weights, all, true, grad, scratch, ws);
+            scratch.mixture = mixture;
+            return found;
         }
         let (wants_grad, of_phi) = (grad.is_some(), self.n_weights..self.n_weights + self.n_phi);
         let (mean, back) =
             (&scratch.mean, scratch.hidden.as_ref().map(|h| (&h.back, &h.back_bias)));
-        let (by_row, is_force) = (&scratch.by_row, scratch.is_force);
+        let Collapsed { by_row, mixture, is_force, .. } = &*scratch;
         self.for_each_share((n, q.len()), Sums::NeededByAll, ws, |share, ws, tiles| {
             let mut own = self.collapsed_scratch(ws).expect("the layer was found before");
-            own.is_force = is_force;
+            own.is_force = *is_force;
             own.mean.copy_from_slice(mean);
             if let (Some(hidden), Some((back, bias))) = (&mut own.hidden, back) {
                 hidden.back.copy_from_slice(back);
@@ -205,7 +208,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             }
             share.grad.fill(0.0);
             let grad = wants_grad.then_some(&mut share.grad[..]);
-            share.likelihood = self.rows_at_the_mean(beta, q, tiles, false, grad, &mut own, ws);
+            let weights = mixture.as_deref();
+            share.likelihood =
+                self.rows_at_the_mean(beta, q, weights, tiles, false, grad, &mut own, ws);
             share.grad[of_phi.clone()].copy_from_slice(&ws.grad_phi);
             ws.collapsed = Some(own);
         });
@@ -225,12 +230,13 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// Evaluates [`at_the_mean`](Self::at_the_mean) on some tiles, from the last to the first.
     /// Where it `continues`, the hidden layers were evaluated on all tiles before, of which the
-    /// last ones are kept.
+    /// last ones are kept. `mixture` has w_i of all rows.
     #[allow(clippy::too_many_arguments)]
     fn rows_at_the_mean(
         &self,
         beta: f64,
         q: &[f64],
+        mixture: Option<&[f64]>,
         tiles: Range<usize>,
         continues: bool,
         mut grad: Option<&mut [f64]>,
@@ -266,7 +272,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let mut out = TileMut::new(&mut out[..len], x.rows());
             product(weights, bias, basis, stride, out.values());
             if let Some(by_row) = by_row {
-                let rows = Rows { first: number * tile_rows, phi: basis, x, y, weights: of_rows };
+                let mixture = mixture.map(|weights| &weights[number * tile_rows..]); //~ mixture-shares
+                let rows = Rows { phi: basis, x, y, weights: of_rows, mixture };
                 let mu = &out.values()[..stride];
                 likelihood += by_row.at_the_mean(shape, q, mean, beta, rows, mu);
                 let Some(grad) = grad.as_deref_mut() else { continue };

@@ -54,12 +54,6 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         }
     }
 
-    /// Weights of all rows that were not drawn yet, if the noise is a mixture.
-    pub(super) fn mixture(&self) -> Option<Vec<f64>> {
-        let is_mixture = matches!(self.likelihood.normal_noise(), Some(NormalNoise::Mixture(_)));
-        is_mixture.then(|| vec![f64::NAN; self.x.rows()])
-    }
-
     /// Moves c and nu, and draws the weights of all rows; without random numbers the weights are their means
     /// given q, as in the EM algorithm.
     pub(super) fn refresh_mixture(
@@ -72,9 +66,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) {
         self.write_squares(q, scratch, ws);
-        let Some(by_row) = &mut scratch.by_row else { return };
+        let Some(by_row) = &scratch.by_row else { return };
         // First t^2, then the weights.
-        let Some(squares) = &mut by_row.weights else { return };
+        let Some(squares) = &mut scratch.mixture else { return };
         let mut rng = rng;
         if let Some(rng) = rng.as_deref_mut() {
             let scale = match by_row.log_sd {
@@ -118,9 +112,9 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         ws: &mut PosteriorWorkspace<M::Workspace>,
     ) {
         let tile_rows = self.model.tile_rows();
-        let Collapsed { shape, hidden, by_row, mean, .. } = scratch;
+        let Collapsed { shape, hidden, by_row, mixture, mean, .. } = scratch;
         let Some(by_row) = by_row else { return };
-        let (log_sd, Some(squares)) = (by_row.log_sd, &mut by_row.weights) else { return };
+        let squares = mixture.get_or_insert_with(|| vec![0.0; self.x.rows()]);
         shape.take(q, mean);
         if let Some(hidden) = hidden.as_mut() {
             hidden.begin(shape, q);
@@ -131,15 +125,16 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             let Observed { y, weights: of_rows } = observed;
             let stride = x.stride();
             let phi = basis(hidden, shape, q, number, x);
-            let rows = Rows { first: number * tile_rows, phi, x, y, weights: of_rows };
+            let rows = Rows { phi, x, y, weights: of_rows, mixture: None };
             let mut out = TileMut::new(&mut ws.out[..shape.outputs * stride], x.rows());
             product(weights, bias, phi, stride, out.values());
             let s = &mut ws.d_out[..stride];
-            log_sd.write(shape, q, mean, rows, s);
+            by_row.log_sd.write(shape, q, mean, rows, s);
             s.iter_mut().for_each(|s| *s *= -2.0);
             exp_in_place(s);
             let residuals = y.column(0).iter().zip(out.column(0)).zip(&*s);
-            for (square, ((y, f), precision)) in squares[rows.first..].iter_mut().zip(residuals) {
+            let squares = squares[number * tile_rows..].iter_mut();
+            for (square, ((y, f), precision)) in squares.zip(residuals) {
                 let r = y - *f;
                 *square = precision * r * r;
             }

@@ -359,7 +359,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
             Some(self.priors.iter().find(holds)?.part(part))
         };
         let rest: Option<Vec<BlockPrior>> = shape.parts_of_log_sd().map(of).collect();
-        let by_row = self.log_sd(&shape).map(|log_sd| ByRow::new(&shape, log_sd, self.mixture()));
+        let by_row = self.log_sd(&shape).map(|log_sd| ByRow::new(&shape, log_sd));
         Some(Collapsed::new(shape, network, by_row, rest?, self.x.n_tiles()))
     }
 

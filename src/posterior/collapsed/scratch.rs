@@ -18,6 +18,8 @@ pub(in crate::posterior) struct Collapsed {
     pub(super) hidden: Option<Hidden>,
     /// If the noise differs between rows, or is a mixture.
     pub(super) by_row: Option<ByRow>,
+    /// w_i of all rows, if the noise is a mixture and they were drawn. Shares of the rows read those of the chain.
+    pub(super) mixture: Option<Vec<f64>>,
     /// The priors of the output layer's weights that are not integrated out.
     pub(super) rest: Vec<BlockPrior>,
     sums: Gram<f64>,
@@ -184,6 +186,7 @@ impl Collapsed {
         Self {
             hidden: network.map(|network| Hidden::new(&shape, network, tiles)),
             by_row,
+            mixture: None,
             rest,
             // Ones that are weighted are a column like any other.
             sums: if shape.by_row {
@@ -214,15 +217,15 @@ impl Collapsed {
         if self.is_force { work / 8 } else { work / 4 } // in half the time
     }
 
-    /// Overwrites `gram` and `cross` by the sums of the products of the rows of numbered `tiles`.
+    /// Overwrites `gram` and `cross` by the sums of the products of the rows of numbered `tiles`. `mixture` has w_i of all rows.
     pub(super) fn sum_rows<'a>(
         &mut self,
         beta: f64,
         q: &[f64],
+        mixture: Option<&[f64]>,
         (mut number, tile_rows): (usize, usize),
         mut tiles: impl LentTiles<'a, Observed<'a>>,
-        gram: &mut [f64],
-        cross: &mut [f64],
+        [gram, cross]: [&mut [f64]; 2],
     ) {
         if self.is_force
             && let Some(hidden) = &self.hidden
@@ -244,7 +247,8 @@ impl Collapsed {
             let phi = basis(&mut self.hidden, &self.shape, q, number, x);
             let (phi, y) = match &mut self.by_row {
                 Some(by_row) => {
-                    let rows = Rows { first: number * tile_rows, phi, x, y, weights };
+                    let mixture = mixture.map(|weights| &weights[number * tile_rows..]);
+                    let rows = Rows { phi, x, y, weights, mixture };
                     by_row.weigh(&self.shape, q, &self.mean, beta, rows)
                 }
                 None => (phi, y),

@@ -20,8 +20,11 @@ use crate::targets::{Point, Target};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cycle<A, B>(pub A, pub B);
 
-/// A step of `first` with probability `probability`, else one of `second`.
+/// A step of `first` with probability p, `probability`, else one of `second`.
 /// [`Cycle`] says why both leave the target unchanged.
+///
+/// A kernel adapts in its own steps alone, so that its warm-up is counted in them: of n iterations, n p - sqrt(n p (1 - p)) for
+/// the first and likewise for the second, their expected number less a standard deviation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mixture<A, B> {
     /// The algorithm that is chosen with probability `probability`.
@@ -59,6 +62,8 @@ struct Last {
     second: Option<Step>,
     /// Whether the latest step used the first and the second kernel.
     used: (bool, bool),
+    /// The steps from which the first and the second kernel have learnt.
+    adapted: (usize, usize),
 }
 
 /// The state of a [`Cycle`] or a [`Mixture`]: the states of both kernels, and the latest step of
@@ -113,16 +118,22 @@ impl<A, B> Pair<A, B> {
         first + self.second.approach(target, start, ws)
     }
 
-    fn adapt<T: Target>(&mut self, current: &Point, warmup: WarmupProgress)
+    /// `totals` are the steps of each kernel's warm-up.
+    fn adapt<T: Target>(&mut self, current: &Point, totals: [usize; 2])
     where
         A: Kernel<T>,
         B: Kernel<T>,
     {
-        if let (Some(step), true) = (&self.last.first, self.last.used.0) {
+        let Last { first, second, used, adapted } = &mut self.last;
+        if let (Some(step), true) = (first, used.0) {
+            let warmup = WarmupProgress { iteration: adapted.0, total: totals[0] };
             self.first.adapt(step, current, warmup);
+            adapted.0 += 1;
         }
-        if let (Some(step), true) = (&self.last.second, self.last.used.1) {
+        if let (Some(step), true) = (second, used.1) {
+            let warmup = WarmupProgress { iteration: adapted.1, total: totals[1] };
             self.second.adapt(step, current, warmup);
+            adapted.1 += 1;
         }
     }
 
@@ -217,7 +228,8 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for CycleKernel<A, B> {
     ) -> Step {
         let first = self.0.first.step(target, current, ws, rng);
         let second = self.0.second.step(target, current, ws, rng);
-        self.0.last = Last { first: Some(first), second: Some(second), used: (true, true) };
+        (self.0.last.first, self.0.last.second) = (Some(first), Some(second));
+        self.0.last.used = (true, true);
         let accept_prob = match (first.accept_prob, second.accept_prob) {
             (Some(a), Some(b)) => Some((a + b) / 2.0),
             (a, b) => a.or(b),
@@ -231,7 +243,7 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for CycleKernel<A, B> {
     }
 
     fn adapt(&mut self, _step: &Step, current: &Point, warmup: WarmupProgress) {
-        self.0.adapt(current, warmup);
+        self.0.adapt(current, [warmup.total; 2]);
     }
 
     fn freeze(&mut self) {
@@ -316,7 +328,11 @@ impl<T: Target, A: Kernel<T>, B: Kernel<T>> Kernel<T> for MixtureKernel<A, B> {
     }
 
     fn adapt(&mut self, _step: &Step, current: &Point, warmup: WarmupProgress) {
-        self.pair.adapt(current, warmup);
+        let total_of = |probability: f64| {
+            let expected = warmup.total as f64 * probability;
+            (expected - (expected * (1.0 - probability)).sqrt()) as usize //~ mixture-warmup
+        };
+        self.pair.adapt(current, [self.probability, 1.0 - self.probability].map(total_of));
     }
 
     fn freeze(&mut self) {

@@ -225,7 +225,21 @@ fn the_files_of_a_run_are_not_written_over() {
             said!(error);
         }
     }
+    #[cfg(unix)]
+    for (link, file) in [("f", "r/fit.json"), ("d", "r/data.csv")] {
+        std::os::unix::fs::symlink(place.path(file), place.path(link)).unwrap();
+        for command in ["predict s iris.csv", "report s", "explain s"] {
+            let error = place.run(&format!("{command} --out {link}")).error(1);
+            assert!(error.contains("another name than those of the files"), "{error}");
+        }
+    }
     assert!(place.files("r") == before);
+    // Nor is any table that is read.
+    place.write("c.csv", &place.read("iris.csv"));
+    let calibrated = "predict r iris.csv --conformal --calibration c.csv";
+    let error = place.run(&format!("{calibrated} --out c.csv")).error(1);
+    assert!(error.contains("another file than c.csv, which is read"), "{error}");
+    assert_eq!(place.read("c.csv"), place.read("iris.csv"));
     place.run("predict r iris.csv --out r/p.csv").well();
     place.run("predict r iris.csv --out r/p.csv").well();
     place.run("report r --out r/report.html").well();

@@ -1,6 +1,6 @@
 //! Tables in Parquet and Arrow files.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::sync::Arc;
 
 use bnn_mcmc::data::{CsvReader, RowFile, Schema, Stored};
@@ -399,6 +399,46 @@ fn tables_of_any_size_are_stored_as_rows() {
         assert!(error.contains(words), "{flags}: {error}");
     }
     let error = place.run("store t.csv --target y --out no/a.rows").error(1);
-    assert!(error.contains("no/a.rows.part"), "{error}");
+    assert!(error.contains("no/a.rows, but must be a file in a folder that is there"), "{error}");
     assert_eq!(files(&place), all, "nothing is left of what was refused");
+}
+
+/// A file of rows takes the place of such a file alone, and one process writes it.
+#[cfg(unix)]
+#[test]
+fn nothing_but_a_file_of_rows_is_written_over() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    let (_, text) = table(600);
+    for (name, text) in [
+        ("t.csv", &text[..]),
+        ("own.txt", "mine"),
+        ("a.part", "mine"),
+        ("b.wide", "mine"),
+        ("c.schema.json", "mine"),
+    ] {
+        place.write(name, text);
+    }
+    symlink(place.path("t.csv"), place.path("link")).unwrap();
+    fs::hard_link(place.path("t.csv"), place.path("hard")).unwrap();
+    let before = place.files(".");
+    for out in ["t.csv", "link", "hard", "own.txt", "a", "b", "c", "/dev/null"] {
+        let store = format!("store t.csv --target y --stored u8 --out {out}");
+        let error = place.run(&store).error(1);
+        assert!(error.contains("but must be a"), "{out}: {error}");
+        assert_eq!(place.files("."), before, "{out}");
+    }
+    // Where a link leads to rows, those are written, and the link stays.
+    place.run("store t.csv --target y --out rows").well();
+    symlink(place.path("rows"), place.path("to")).unwrap();
+    place.run("store t.csv --target y --stored f64 --out to").well();
+    assert!(fs::symlink_metadata(place.path("to")).unwrap().is_symlink());
+    assert_eq!(RowFile::open(place.path("rows")).unwrap().stored(), &Stored::F64);
+    // Another process is writing.
+    let writer = RowFile::create(place.path("rows"), Stored::F64).unwrap();
+    let error = place.run("store t.csv --target y --out rows").error(1);
+    assert!(error.contains("another process is writing this file"), "{error}");
+    assert!(place.path("rows.part").exists());
+    drop(writer);
+    place.run("store t.csv --target y --out rows").well();
 }

@@ -349,6 +349,29 @@ fn the_kind_of_response_is_chosen_and_said_where_it_can_be_told() {
     said!(bit.out);
 }
 
+/// Nor is text of nearly as many kinds as rows, unless it is said to be.
+#[test]
+fn numbers_with_a_unit_are_no_classes() {
+    let place = Place::new();
+    let with_unit = "holds numbers with a unit, such as";
+    for (cell, words) in [
+        (&(|i: usize| format!("-{}.{}%", i % 3, i % 2)) as &dyn Fn(usize) -> String, with_unit),
+        (&|i| format!("{}kg", i % 3), with_unit),
+        (&|i| format!("${}.25", i % 3), with_unit),
+        (&|i| format!("name{}", i % 21), "holds text of 21 kinds in 60 rows, such as `name0`"),
+    ] {
+        let rows: String = (0..60).map(|i| format!("{i}.5,{}\n", cell(i))).collect();
+        place.write("t.csv", &format!("x,y\n{rows}"));
+        let error = place.run("fit t.csv --target y --out r").error(1);
+        assert!(error.contains(words), "{error}");
+        said!(error);
+        place.run("check t.csv --target y --task classification").well();
+    }
+    let rows: String = (0..60).map(|i| format!("{i}.5,name{}\n", i % 20)).collect();
+    place.write("t.csv", &format!("x,y\n{rows}"));
+    place.run("check t.csv --target y").well();
+}
+
 #[test]
 fn colours_are_for_terminals() {
     let place = Place::new();
