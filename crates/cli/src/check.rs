@@ -217,7 +217,7 @@ fn tried(
         chosen = "model     chosen by the data; the plainest network among the candidates is\n";
     }
     let fit = opened.try_fit(&stopped)?;
-    let why = why.map_or(".".into(), |why| format!(": {why}"));
+    let why = if why.is_empty() { ".".into() } else { format!(": {}", why.join("; ")) };
     let mut time = String::new();
     if is_timed {
         time = format!("time      {}", recipe.forecast(fit.data(), fit.schema())?);

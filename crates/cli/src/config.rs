@@ -469,8 +469,32 @@ impl Config {
         }
     }
 
-    /// Chooses the task, if it is left to the table, and the noise of a model that is given; says of the task why.
-    pub fn settle(&mut self, table: &Description) -> Result<Option<String>, Failure> {
+    /// Text of more kinds than are labels: kinds with two rows or more on average have an intercept each, and a column in which
+    /// nearly every row has its own is left out. Says what was done.
+    fn settle_text(&mut self, table: &Description) -> Result<Vec<String>, Failure> {
+        let mut said = Vec::new();
+        for finding in self.findings(table)? {
+            let Finding::ManyLabels { column, labels, rows } = finding else { continue };
+            let settings = &mut self.table;
+            let is_own = rows < 2 * labels.unwrap_or(1000); //~ text-of-its-own
+            let (list, done) = match is_own {
+                true => (&mut settings.ignore, "is left out, since nearly every row has its own"),
+                false => (&mut settings.group, "has an intercept for each kind, as by `--group`"),
+            };
+            let kinds = labels.map_or("more than 1000".into(), |n| n.to_string());
+            said.push(format!("`{column}`, text of {kinds} kinds in {rows} rows, {done}"));
+            if let Some(features) = &mut settings.features {
+                features.retain(|name| *name != column);
+            }
+            list.get_or_insert_default().push(column);
+        }
+        Ok(said)
+    }
+
+    /// Chooses the task, if it is left to the table, the noise of a model that is given, and what text of many kinds is; says of all
+    /// but the noise what and why.
+    pub fn settle(&mut self, table: &Description) -> Result<Vec<String>, Failure> {
+        let mut said = self.settle_text(table)?;
         let (task, why) = match self.table.task.and_then(|Chosen(asked)| asked.task()) {
             None if self.table.classes.is_some() => {
                 (Task::Classification, Some("classification, since `--classes` names them".into()))
@@ -515,7 +539,8 @@ impl Config {
         if !self.is_open() && self.model.model.is_none() {
             self.model.noise = self.model.noise.or(Noise::default_of(task).map(Chosen));
         }
-        Ok(why)
+        said.extend(why);
+        Ok(said)
     }
 
     /// The recipe, once the settings are [settled](Self::settle).

@@ -123,13 +123,13 @@ pub fn looked_at(config: &mut Config) -> Result<(Table, Description), Failure> {
 
 /// Takes from the table what the settings leave open, and says why, behind what `check` finds in it.
 pub fn settle(config: &mut Config, table: &Description) -> Result<(), Failure> {
-    let why = config.settle(table);
+    let said = config.settle(table);
     let found = config.findings(table)?;
     if !found.is_empty() {
         output::note(check::said(&found).trim_end());
     }
-    if let Some(why) = why? {
-        output::note(&why);
+    for line in said? {
+        output::note(&line);
     }
     Ok(())
 }

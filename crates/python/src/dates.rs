@@ -14,10 +14,14 @@ pub struct Dates(pub Features);
 #[pymethods]
 impl Dates {
     /// The features for these times: seconds since 1970, or since midnight if they are of a clock. NaN is
-    /// missing.
+    /// missing. The clock is in this time zone, if it is known.
     #[staticmethod]
-    fn of(times: PyReadonlyArray1<f64>, is_clock: bool) -> Self {
-        Self(Features::of(times.as_array().iter().copied(), is_clock))
+    fn of(times: PyReadonlyArray1<f64>, is_clock: bool, zone: Option<String>) -> Self {
+        Self(Features::of(times.as_array().iter().copied(), is_clock).in_zone(zone))
+    }
+
+    fn zone(&self) -> Option<&str> {
+        self.0.zone()
     }
 
     /// Reads what `text` wrote.

@@ -226,3 +226,40 @@ def test_classes_from_a_column(table, short):
     assert list(model.classes_) == ["F", "I", "M"]
     tree = model.to_datatree()
     assert tree["observed_data"]["sex"].attrs["class_names"] == ["F", "I", "M"]
+
+
+@pytest.mark.parametrize(
+    "numbers", [[float(i) for i in range(50)], [i % 2 == 0 for i in range(50)]]
+)
+def test_dates_are_never_numbers(short, numbers):
+    model = BnnRegressor(**short).fit(pd.DataFrame({"a": numbers}), np.arange(50.0))
+    days = pd.to_datetime(["2020-01-01", "1970-01-01"])
+    tables = [pd.DataFrame({"a": days}), pd.DataFrame({"a": days.date})]
+    polars = pytest.importorskip("polars", reason="tables of polars, which is not installed")
+    tables.append(polars.DataFrame({"a": days.date.tolist()}))
+    for table in tables:
+        with pytest.raises(ValueError, match="column `a` must have numbers"):
+            model.predict(table)
+
+
+def test_times_with_a_zone_are_instants(short):
+    times = pd.date_range("2024-03-01", periods=60, freq="7h")
+    y = np.sin(2 * np.pi * times.hour / 24)
+
+    def frame(times):
+        return pd.DataFrame({"at": times})
+
+    local = frame(times.tz_localize("Europe/Berlin"))
+    model = BnnRegressor(**short).fit(local, y)
+    expected = model._new_rows(local)
+    for zone in ["UTC", "America/New_York"]:
+        moved = frame(times.tz_localize("Europe/Berlin").tz_convert(zone))
+        assert (model._new_rows(moved) == expected).all()
+    with pytest.raises(ValueError, match="has no time zone, and had Europe/Berlin in training"):
+        model.predict(frame(times))
+    naive = BnnRegressor(**short).fit(frame(times), y)
+    with pytest.raises(ValueError, match="has the time zone UTC, and had none in training"):
+        naive.predict(frame(times.tz_localize("UTC")))
+    objects = frame(pd.Series([*times[:59], times[59].tz_localize("UTC")], dtype=object))
+    with pytest.raises(ValueError, match="times of several time zones"):
+        naive.predict(objects)

@@ -69,6 +69,9 @@ pub struct Dates {
     /// The days of the week that occur in training, counted from Monday as 0, in order.
     weekdays: Vec<usize>,
     clock: bool,
+    /// The time zone of the clock in training, of a table that says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    zone: Option<String>,
 }
 
 impl Dates {
@@ -96,7 +99,19 @@ impl Dates {
             season: !is_clock && high - low >= 365.0 * DAY && dates.len() > 1, //~ season-of-one-date
             weekdays: if has_week && weekdays.len() > 1 { weekdays } else { Vec::new() },
             clock: is_clock || clocks.len() > 1,
+            zone: None,
         }
+    }
+
+    /// The same of a clock in this time zone, such as `Europe/Berlin`: a program that hands over times of other zones brings them
+    /// there first.
+    pub fn in_zone(self, zone: Option<String>) -> Self {
+        Self { zone, ..self }
+    }
+
+    /// The time zone of the clock in training, if the table said it.
+    pub fn zone(&self) -> Option<&str> {
+        self.zone.as_deref()
     }
 
     pub(super) fn written(self, day: Option<&str>) -> Self {
@@ -283,6 +298,8 @@ pub(super) struct Search {
     /// The ways of writing the day that all cells so far allow; empty for times of the day.
     ways: Vec<usize>,
     first: Option<(usize, String)>,
+    /// The first cell that is one date with the day first and another one with the month first.
+    apart: Option<(usize, String)>,
     /// The first cell that is written in no way in which the cells before it are.
     other: Option<(usize, String)>,
     has_day: bool,
@@ -291,8 +308,9 @@ pub(super) struct Search {
 
 impl Search {
     pub(super) fn new() -> Self {
-        let (first, other) = (None, None);
-        Self { ways: (0..DAYS.len()).collect(), first, other, has_day: false, are_dates: true }
+        let ways = (0..DAYS.len()).collect();
+        let (first, apart, other) = (None, None, None);
+        Self { ways, first, apart, other, has_day: false, are_dates: true }
     }
 
     /// Takes one more cell.
@@ -321,6 +339,13 @@ impl Search {
         if !is_so && self.other.is_none() {
             self.other = Some((line, cell.into()));
         }
+        if self.apart.is_none() && is_so && self.ways.len() > 1 {
+            let mut dates = self.ways.iter().filter_map(|way| date_of(cut(cell).0?, DAYS[*way].0));
+            let first = dates.next();
+            if dates.any(|date| Some(date) != first) {
+                self.apart = Some((line, cell.into()));
+            }
+        }
     }
 
     /// The way of writing the day, `None` for times of the day; an error with its line where there is
@@ -343,6 +368,7 @@ impl Search {
             && orders.clone().any(|order| order == DateOrder::MonthFirst);
         Some(match ways.first() {
             Some(_) if is_open => {
+                let (line, first) = self.apart.unwrap_or((line, first));
                 let reading = |order: DateOrder| {
                     let way = self.ways.iter().find(|way| DAYS[**way].1 == Some(order))?;
                     Some(date_of(cut(&first).0?, DAYS[*way].0)?.strftime("%-d %B %Y").to_string())
@@ -387,9 +413,12 @@ impl Problem {
                 (problem, vec!["write all in one way".into(), Advice::MarkMissing])
             }
             Kind::Ambiguous { day, month } => {
-                let problem = format!(
-                    "`{cell}` may be {day} or {month}, and no cell of the column tells which"
-                );
+                let either = match day == month {
+                    true => "have the day first or the month first".to_string(),
+                    false => format!("be {day} or {month}"),
+                };
+                let problem =
+                    format!("`{cell}` may {either}, and no cell of the column tells which");
                 (problem, vec![Advice::DateOrder])
             }
             Kind::Order => (

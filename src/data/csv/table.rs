@@ -446,11 +446,21 @@ pub(super) fn is_date(cell: &str) -> bool {
             && parts[1].len() == 2
             && parts.iter().all(is_part)
     };
+    let is_offset = |text: &str| {
+        let parts: Vec<&str> = text.split(':').collect();
+        let are_digits = parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+        are_digits && matches!((text.len(), parts.len()), (2 | 4, 1) | (5, 2))
+    };
     if is_time(cell) {
         return true;
     }
+    // Without a day, 10:30-11:30 is no time with an offset.
+    let without_offset = |time: &str| match time.rsplit_once('-') {
+        Some((clock, offset)) if is_offset(offset) => is_time(clock), //~ negative-offset
+        _ => is_time(time),
+    };
     let day = match cell.split_once(['T', ' ']) {
-        Some((day, time)) if is_time(time) => day,
+        Some((day, time)) if without_offset(time) => day,
         _ => cell,
     };
     let month_of = |part: &str| {

@@ -433,6 +433,16 @@ fn dates_that_may_be_two_days_are_refused() {
     let expected = "`1/2/2024` may be 1 February 2024 or 2 January 2024, and no cell of the column tells which";
     assert_eq!((&column[..], &problem[..]), ("d", expected));
     assert_eq!(advice, [Advice::DateOrder]);
+    // What is the same in both orders tells nothing.
+    let Err(Error::Cell { row, problem, .. }) = of(["1/1/2024", "1/2/2024", "2/2/2024"], Auto)
+    else {
+        panic!("accepted")
+    };
+    assert_eq!((row, &problem[..]), (Row::Line(3), expected));
+    let Err(Error::Cell { problem, .. }) = of(["1/1/2024", "2/2/2024", "3/3/2024"], Auto) else {
+        panic!("accepted")
+    };
+    assert!(problem.contains("may have the day first or the month first"), "{problem}");
     let problem = "`1/2/2024` is no date in the order that was asked for";
     let wrong = of(["1/2/2024", "2/2/2024", "13/2/2024"], MonthFirst);
     fails!(wrong, Cell { row: "line 2", problem: problem });
@@ -848,6 +858,8 @@ fn dates_and_times_are_known() {
         "2024-05-01T10:30",
         "2024-05-01 10:30:00.123",
         "2024-05-01T10:30:00+02:00",
+        "2024-05-01T10:30:00-05:00",
+        "2024-05-01 10:30-0500",
         "2024-05-01T10:30:00Z",
         "1 May 2024",
         "1-May-24",
@@ -879,6 +891,7 @@ fn dates_and_times_are_known() {
         "555-1234",
         "1,5",
         "2024-05-01-02",
+        "10:30-11:30",
     ] {
         assert!(!is_date(other), "{other}");
     }

@@ -372,6 +372,30 @@ fn numbers_with_a_unit_are_no_classes() {
     place.run("check t.csv --target y").well();
 }
 
+/// Kinds of several rows have an intercept each; text of which nearly every row has its own is no feature.
+#[test]
+fn text_of_many_kinds_is_grouped_or_left_out() {
+    let place = Place::new();
+    let row = |i: usize| format!("{}.5,S{},name{i},{}\n", i % 7, i % 51, (i * i) % 13);
+    let rows: String = (0..204).map(row).collect();
+    place.write("t.csv", &format!("x,state,name,y\n{rows}"));
+    let said = place.run("check t.csv --target y --task regression").well();
+    for words in ["`fit` accepts it", "groups: an intercept for each of 51", "name    left out"] {
+        assert!(said.contains(words), "{said}");
+    }
+    let ended = place.run(&format!("fit t.csv --target y --task regression --out r {SMALL}"));
+    for words in [
+        "`state`, text of 51 kinds in 204 rows, has an intercept for each kind, as by `--group`",
+        "`name`, text of 204 kinds in 204 rows, is left out, since nearly every row has its own",
+    ] {
+        assert!(ended.err.contains(words), "{}", ended.err);
+    }
+    ended.well();
+    place.run("predict r t.csv --out p.csv").well();
+    // What is asked for stays.
+    place.run("check t.csv --target y --task regression --ignore state --categorical name").well();
+}
+
 #[test]
 fn colours_are_for_terminals() {
     let place = Place::new();

@@ -187,7 +187,7 @@ def columns_of(frame: Frame, weights: Matrix | None = None) -> list[Column]:
         }
         if cells == "dates":
             times = _times(series, name)
-            dates = Dates.of(times, _is_clock(series))
+            dates = Dates.of(times, _is_clock(series), _zone(series, name))
             column["dates"] = dates.text()
             years = dates.encoded(times, math.nan)[:, 0]
             column["fill"] = 0.0 if _is_clock(series) else _median(years, weights)
@@ -348,6 +348,8 @@ def _cells(series: Series, name: str) -> Cells:
     if dtype == nw.Object:
         return _cells_of_objects(series.to_list(), f"column `{name}`")
     if dtype == nw.Unknown:
+        if _pandas_zone(series) is not None:
+            return "dates"
         # Such as the sparse columns of pandas.
         kind = series.to_numpy().dtype.kind
         if kind in "iuf":
@@ -431,7 +433,7 @@ def _floats(series: Series) -> Matrix:
 def _encoded_numbers(series: Series, column: Column) -> Matrix:
     """A column of numbers, or of True and False, with what stands in for missing ones."""
     name = column["name"]
-    if _cells(series, name) == "labels":
+    if _cells(series, name) in ("labels", "dates"):
         raise ValueError(
             f"column `{name}` must have numbers, as in training, but has the type {_type(series)}"
         )
@@ -462,6 +464,60 @@ def _is_clock(series: Series) -> bool:
     return isinstance(series.dtype, nw.Time)
 
 
+def _pandas_zone(series: Series) -> str | None:
+    """The time zone of a column of pandas whose type narwhals does not know.
+
+    Its name has a `_`, as that of New York.
+    """
+    zone = getattr(getattr(series.to_native(), "dtype", None), "tz", None)
+    return None if zone is None else str(zone)
+
+
+def _zone(series: Series, name: str) -> str | None:
+    """The time zone of a column of dates, None of one without."""
+    dtype = series.dtype
+    if dtype == nw.Unknown:
+        return _pandas_zone(series)
+    if isinstance(dtype, nw.Datetime):
+        return dtype.time_zone
+    if dtype != nw.Object:
+        return None
+    zones = {
+        str(value.tzinfo) if getattr(value, "tzinfo", None) is not None else None
+        for value in series.to_list()
+        if not _is_missing(value)
+    }
+    if len(zones) > 1:
+        raise ValueError(
+            f"column `{name}` has times of several time zones, or some with and some without one: "
+            "convert them to one"
+        )
+    return zones.pop()
+
+
+def _in_zone(series: Series, name: str, zone: str | None) -> Series:
+    """New times as the clock of the training rows showed them. Times with a time zone are instants,
+    and are not compared with times without one.
+    """
+    own = _zone(series, name)
+    if own == zone:
+        return series
+    if own is None or zone is None:
+        has = "no time zone" if own is None else f"the time zone {own}"
+        had = "none" if zone is None else zone
+        raise ValueError(
+            f"column `{name}` has {has}, and had {had} in training: convert it to what training had"
+        )
+    if series.dtype == nw.Object:
+        raise ValueError(
+            f"column `{name}` has the time zone {own}, and had {zone} in training: convert it"
+        )
+    native = series.to_native()
+    if hasattr(native, "dt") and hasattr(native.dt, "tz_convert"):
+        return nw.from_native(native.dt.tz_convert(zone), series_only=True)
+    return series.dt.convert_time_zone(zone)
+
+
 def _times(series: Series, name: str) -> Matrix:
     """Seconds since 1970 on a clock on the wall, or since midnight; missing ones are NaN."""
     if _cells(series, name) != "dates":
@@ -469,6 +525,8 @@ def _times(series: Series, name: str) -> Matrix:
             f"column `{name}` must have dates or times, as in training, but has the type "
             f"{_type(series)}"
         )
+    if series.dtype == nw.Unknown:
+        series = nw.from_native(series.to_native().dt.tz_localize(None), series_only=True)
     dtype = series.dtype
     if isinstance(dtype, (nw.Date, nw.Datetime)):
         if isinstance(dtype, nw.Datetime) and dtype.time_zone is not None:
@@ -492,9 +550,11 @@ def _seconds(value: Any) -> float:
 
 
 def _encoded_dates(series: Series, column: Column) -> Matrix:
-    times = _times(series, column["name"])
     assert column["dates"] is not None and column["fill"] is not None
-    return Dates.read(column["dates"]).encoded(times, column["fill"])
+    dates, name = Dates.read(column["dates"]), column["name"]
+    if _cells(series, name) == "dates":
+        series = _in_zone(series, name, dates.zone())
+    return dates.encoded(_times(series, name), column["fill"])
 
 
 def _median(numbers: Matrix, weights: Matrix | None = None) -> float:
