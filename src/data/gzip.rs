@@ -54,7 +54,8 @@ impl<'r> Source<'r> {
             }
             // An error in the packed bytes has no error code of the operating system.
             Err(e) if self.packed && e.raw_os_error().is_none() => {
-                Err(self.problem(format!("the gzip data cannot be unpacked: {e}")))
+                let problem = format!("the gzip data cannot be unpacked: {e}");
+                Err(self.problem(problem).advise(["pack the file anew".into()]))
             }
             Err(e) => Err(Error::io(&self.name, e)),
         }

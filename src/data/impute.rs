@@ -61,11 +61,19 @@ pub(crate) struct Gap {
     pub(crate) mark: usize,
     /// Whether the features stand for labels: then the column is not one of measurements.
     pub(crate) labels: bool,
+    /// What stands there in rows that were not completed.
+    pub(crate) stand_in: Vec<f64>,
 }
 
 impl Gap {
     fn is_in(&self, row: ArrayView1<f64>) -> bool {
         row[self.mark] != 0.0
+    }
+
+    /// Whether a row has a value that was drawn, and is not what stands in for one.
+    fn is_drawn_in(&self, row: ArrayView1<f64>) -> bool {
+        let mut values = self.features.clone().zip(&self.stand_in);
+        self.is_in(row) && values.any(|(k, value)| row[k] != *value) //~ drawn-cell
     }
 }
 
@@ -163,8 +171,9 @@ impl<'a> Completion<'a> {
         let Self { known, gaps, used, completed, rng } = self;
         let (mut new, mut cell) = (new.to_owned(), Vec::new());
         for mut row in new.rows_mut() {
+            let is_drawn = gaps.iter().any(|gap| gap.is_drawn_in(row.view()));
             //~ completed-before
-            if completed.contains(&bits(row.view())) {
+            if is_drawn && completed.contains(&bits(row.view())) {
                 continue;
             }
             let of_row = |(place, _): &&(usize, Matching)| gaps[*place].is_in(row.view());
@@ -257,6 +266,21 @@ impl Standard {
     }
 }
 
+/// The sum of the numbers up to each.
+fn up_to(numbers: &[f64]) -> Vec<f64> {
+    let add = |sum: &mut f64, number: &f64| {
+        *sum += number;
+        Some(*sum)
+    };
+    numbers.iter().scan(0.0, add).collect()
+}
+
+/// A place with a probability in proportion to its part of these sums.
+fn choose(sums: &[f64], rng: &mut ChainRng) -> usize {
+    let at = sums[sums.len() - 1] * rng.uniform();
+    sums.partition_point(|sum| *sum <= at).min(sums.len() - 1)
+}
+
 /// The regression of one column on the others, and the rows that have a value of it.
 struct Matching {
     predictors: Vec<Standard>,
@@ -306,7 +330,12 @@ impl Matching {
         }
         let factor = Cholesky::new("products of the columns", &a, p)?;
         let mut donors: Vec<usize> = (0..n).collect();
-        if n > DONORS {
+        let is_weighted = known.weights.is_some();
+        if n > DONORS && is_weighted {
+            // Copies of rows, as often as their weights say: each of them counts once.
+            let sums: Vec<f64> = up_to(&weights);
+            donors = (0..DONORS).map(|_| choose(&sums, rng)).collect(); //~ weighted-donors
+        } else if n > DONORS {
             (0..DONORS).for_each(|i| donors.swap(i, rng.random_range(i..n)));
             donors.truncate(DONORS);
         }
@@ -334,13 +363,7 @@ impl Matching {
             factor.solve_lower_transpose(&mut noise);
             drawn.push(b.iter().zip(&noise).map(|(b, noise)| (b + s * noise) / sd).collect());
         }
-        let chances = known.weights.is_some().then(|| {
-            let each = donors.iter().scan(0.0, |sum, &place| {
-                *sum += weights[place];
-                Some(*sum)
-            });
-            each.collect()
-        });
+        let chances = (is_weighted && n <= DONORS).then(|| up_to(&weights));
         let donors = donors.into_iter().map(|place| rows[place]).collect();
         let mut values: Vec<f64> = rows.iter().map(|&row| x[(row, gap.features.start)]).collect();
         values.sort_unstable_by(f64::total_cmp);
@@ -371,10 +394,7 @@ impl Matching {
         if let Some((standard, sd, ratio)) = &self.measured {
             let place = match &self.chances {
                 None => rng.random_range(0..self.donors.len()),
-                Some(chances) => {
-                    let at = chances[chances.len() - 1] * rng.uniform();
-                    chances.partition_point(|sum| *sum <= at).min(chances.len() - 1)
-                }
+                Some(chances) => choose(chances, rng),
             };
             let theirs = standard.of(x.row(self.donors[place]));
             let residual = theirs - self.fitted[place] * sd;

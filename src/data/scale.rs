@@ -408,8 +408,8 @@ impl Scaler {
         let columns = train.x().columns().into_iter().zip(table.x().columns());
         for (own, (train, table)) in self.columns.iter_mut().zip(columns) {
             let is_indicator = table.iter().all(|x| *x == 0.0 || *x == 1.0);
-            let sd = table.std(0.0);
-            if is_constant(range_of(train)) && sd.is_normal() && !is_indicator {
+            let (sd, varies) = (table.std(0.0), !is_constant(range_of(table)));
+            if is_constant(range_of(train)) && varies && sd.is_normal() && !is_indicator {
                 own.scale = sd; //~ scale-of-table
             }
         }
@@ -609,7 +609,8 @@ mod tests {
 
     #[test]
     fn a_column_that_is_constant_in_training_is_in_units_of_the_table() {
-        let x = array![[7.0, 0.0, 7.0], [7.0, 0.0, 7.0], [1007.0, 1.0, 7.0], [2007.0, 0.0, 7.0]];
+        let near = 7.0 * (1.0 + f64::EPSILON);
+        let x = array![[7.0, 0.0, 7.0], [7.0, 0.0, near], [1007.0, 1.0, 7.0], [2007.0, 0.0, 7.0]];
         let table = Dataset::regression(x, Array1::zeros(4)).unwrap();
         let train = table.select(&[0, 1]).unwrap();
         let scaler = Standardise::new().allow_constant().fit_features(&train).unwrap();

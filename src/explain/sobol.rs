@@ -2,6 +2,7 @@
 
 use ndarray::{Array1, Array2, Array3, ArrayView3, Axis, Zip};
 use rand::seq::SliceRandom;
+use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::Explainer;
 use super::effect::ends;
@@ -35,22 +36,34 @@ impl Sobol {
         [&self.first, &self.total].map(|draws| draws.mean_axis(Axis(0)).unwrap_or_default())
     }
 
-    /// The quantiles over draws of S_j and of T_j at (1 - level) / 2 and (1 + level) / 2, for each output. The error by the number of rows is
-    /// not in them.
+    /// An interval of S_j and of T_j for each output: the quantiles over draws at (1 - level) / 2 and (1 + level) / 2, with the error by the
+    /// number of rows, as if it was normal, added in squares to their distances from the mean. No index is above 1.
     ///
     /// # Errors
     /// A level that is not between 0 and 1.
     pub fn interval(&self, level: f64) -> Result<Vec<[[f64; 2]; 2]>, Error> {
         check_level(level)?;
-        let both =
-            |output| [&self.first, &self.total].map(|draws| ends(draws.column(output), level));
+        let z = Normal::standard().inverse_cdf(0.5 + 0.5 * level);
+        let of = |draws: &Array2<f64>, error: f64, output: usize| {
+            let draws = draws.column(output);
+            let ([low, high], mean) = (ends(draws, level), draws.mean().unwrap_or(f64::NAN));
+            let apart = |end: f64| (end - mean).hypot(z * error); //~ sobol-interval
+            [mean - apart(low), (mean + apart(high)).min(1.0)]
+        };
+        let both = |output| {
+            let first = of(&self.first, self.first_error[output], output);
+            [first, of(&self.total, self.total_error[output], output)]
+        };
         Ok((0..self.outputs.len()).map(both).collect())
     }
 }
 
+/// The least pairs of rows of an estimate.
+const PAIRS: usize = 2000;
+
 impl Explainer<'_> {
     /// The first-order and the total Sobol index of each column, in the order of the columns, by each draw. Two tables
-    /// A and B have the rows' cells in random order, for each column another one; with A_j, which is A with the column j of B, and
+    /// A and B have the rows' cells in random order, for each column another one, each cell as often as makes 2,000 pairs or more; with A_j, which is A with the column j of B, and
     /// m and V the mean and the variance of f over both,
     ///
     /// ```text
@@ -70,8 +83,11 @@ impl Explainer<'_> {
         if n < 2 {
             return Err(Error::shape("rows for Sobol indices", n, "at least 2"));
         }
+        let places: Vec<usize> = (0..n * PAIRS.div_ceil(n)).map(|i| i % n).collect(); //~ sobol-pairs
+        let rows = self.rows.rows_of(&places);
+        let n = rows.rows();
         let features = self.columns.iter().map(|column| column.features().end).max().unwrap_or(0);
-        let mut base = self.rows.x().clone();
+        let mut base = rows.x().clone();
         for place in features..base.ncols() {
             let mean = base.column(place).mean().unwrap_or(0.0);
             base.column_mut(place).fill(mean);
@@ -81,15 +97,15 @@ impl Explainer<'_> {
             for (side, table) in tables.iter_mut().enumerate() {
                 let mut order: Vec<usize> = (0..n).collect();
                 order.shuffle(&mut ChainRng::new(seed, side as u64).child(j as u64));
-                put(table, column, |row, place| self.rows.x()[(order[row], place)]);
+                put(table, column, |row, place| rows.x()[(order[row], place)]);
             }
         }
         let [a, b] = tables;
-        let (f_a, outputs) = self.means(&self.rows, a.clone())?;
+        let (f_a, outputs) = self.means(&rows, a.clone())?;
         let (draws, _, width) = f_a.dim();
         let size = [(draws, "draws"), (n, "rows"), (8 * width, "numbers")];
         memory::check::<f64>("Sobol indices", &size, "take fewer draws or rows")?;
-        let (mut f_b, _) = self.means(&self.rows, b.clone())?;
+        let (mut f_b, _) = self.means(&rows, b.clone())?;
         let both = ndarray::concatenate(Axis(1), &[f_a.view(), f_b.view()]);
         let both = both.expect("both have the same draws and outputs");
         let mean = both.mean_axis(Axis(1)).unwrap_or_default();
@@ -98,7 +114,7 @@ impl Explainer<'_> {
         let of_column = |column: &TableColumn| {
             let mut x = a.clone();
             put(&mut x, column, |row, place| b[(row, place)]);
-            let (f_j, _) = self.means(&self.rows, x)?;
+            let (f_j, _) = self.means(&rows, x)?;
             let change = f_j - &f_a;
             let mut first = &f_b * &change; //~ sobol-first
             let mut total = change.mapv(|change| 0.5 * change * change);

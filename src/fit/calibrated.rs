@@ -60,7 +60,9 @@ impl Recipe {
             Some(schema) => self.like(data, schema)?,
             None => (self.clone(), Origin::default()),
         };
-        let (chosen, data, origin) = recipe.for_rows(data)?.of_most_rows(data, origin)?;
+        let chosen = recipe.for_rows(data)?;
+        chosen.constant_features(data, &origin)?;
+        let (chosen, data, origin) = chosen.of_most_rows(data, origin)?;
         let chosen = chosen.settled(&data, &origin)?;
         let (data, origin) = chosen.of_drawn(data, origin)?;
         let [chains, warmup, draws] = SIZES;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::choices::Candidate;
 use super::recipe::{DrawnRows, MANY_ROWS, Sizes};
 use super::search::{DRAWS, FOLDS, WARMUP, decided, weights_of};
-use super::{Origin, Parts, Recipe, check_features};
+use super::{Origin, Parts, Recipe};
 use crate::Error;
 use crate::data::{Dataset, Schema};
 use crate::message::{Choice, count, duration};
@@ -142,11 +142,10 @@ impl Recipe {
             Some(schema) => self.like(data, schema)?,
             None => (self.clone(), Origin::default()),
         };
-        let (recipe, data, origin) = recipe.for_rows(data)?.of_most_rows(data, origin)?;
+        let recipe = recipe.for_rows(data)?;
+        recipe.constant_features(data, &origin)?;
+        let (recipe, data, origin) = recipe.of_most_rows(data, origin)?;
         let data = &*data;
-        if recipe.drawn.is_none() {
-            check_features(data, recipe.columns_of(data)?.features, origin.schema.as_ref())?;
-        }
         let columns = data.response().width();
         let is_open = recipe.is_open();
         let mut candidates = if is_open { recipe.candidates_for(data) } else { Vec::new() };
@@ -255,10 +254,8 @@ impl Recipe {
             return None;
         }
         let drawn = (rows as f64 * (RUN * left / shortest).max(0.0)) as usize; //~ rows-in-time
-        let drawn = drawn.clamp(MANY_ROWS, rows);
-        let kept = ((drawn as f64 * self.validation).round() as usize).max(1);
-        let validation = (self.validation > 0.0).then_some(kept);
-        Some(DrawnRows { rows: drawn, of: rows, validation }).filter(|drawn| drawn.rows < rows)
+        Some(DrawnRows { rows: drawn.clamp(MANY_ROWS, rows), of: rows, validation: None })
+            .filter(|drawn| drawn.rows < rows)
     }
 
     /// The recipe for the rows that there is time for, and the pace on them, after a search that began at `start`.
@@ -266,13 +263,19 @@ impl Recipe {
         mut self,
         start: Instant,
         pace: Option<Pace>,
-        rows: usize,
+        data: &Dataset,
     ) -> (Self, Option<Pace>) {
+        let rows = data.rows();
         let within = self.limit().unwrap_or(WITHIN);
         let left = within.as_secs_f64() - start.elapsed().as_secs_f64();
-        let Some(drawn) = pace.and_then(|pace| self.rows_in(pace, rows, left)) else {
+        let Some(mut drawn) = pace.and_then(|pace| self.rows_in(pace, rows, left)) else {
             return (self, pace);
         };
+        // As many for validation as the split has a share of.
+        if let Ok(Some(split)) = self.split(data) {
+            let share = split.test.len() as f64 / rows as f64;
+            drawn.validation = Some(((drawn.rows as f64 * share).round() as usize).max(1));
+        }
         self.report(&format!(
             "rows        {drawn}: the shortest run on all would take longer than there is time for"
         ));
@@ -375,7 +378,7 @@ mod tests {
             let left: HashSet<usize> =
                 recipe.split(&data).unwrap().unwrap().test.into_iter().collect();
             let pace = Some(Pace { first: 10.0, later: 10.0 });
-            let drawn = recipe.within(Duration::ZERO).in_time(Instant::now(), pace, rows).0;
+            let drawn = recipe.within(Duration::ZERO).in_time(Instant::now(), pace, &data).0;
             recipe = drawn;
             let of_table = |data: &Dataset, row: usize| data.x()[[row, 0]] as usize;
             let (few, _) = recipe.of_drawn(Cow::Borrowed(&data), Origin::default()).unwrap();

@@ -153,7 +153,12 @@ impl Parts {
         };
         let counted = train.counted();
         if counted.rows() < 2 {
-            return Err(Error::shape("training rows", counted.rows(), "at least 2"));
+            let expected = match (counted.rows() < train.rows(), validation.is_some()) {
+                (true, _) => "at least 2 with a weight above 0",
+                (false, true) => "at least 2: a smaller share of the rows for validation",
+                (false, false) => "at least 2",
+            };
+            return Err(Error::shape("training rows", counted.rows(), expected));
         }
         //~ fitted-ranges
         let ranges = learnt(range::ranges(counted.x().view(), train.feature_names()));
@@ -169,8 +174,10 @@ impl Parts {
         //~ powers-of-fit
         let scaling = Standardise::new().allow_constant().after(recipe.transform_of_features());
         let first_rows = model_rows.first(learnt_from);
+        // The scaling stays when the fit is updated by more rows.
+        let first_of_table = data.first(recipe.first_rows(data)?);
         //~ fitted-features
-        let mut features = scaling.fit_features(&first_rows)?.within(&first_rows, data);
+        let mut features = scaling.fit_features(&first_rows)?.within(&first_rows, &first_of_table);
         for place in n_features..data.n_features() {
             features = features.without(place); //~ offset-scale
         }
@@ -408,6 +415,9 @@ impl Fit {
             return Ok(vec![of(&self.draws, None, seed)?]);
         };
         let n = self.draws.n_draws();
+        // With a copy, when the parts are put together.
+        let size = (self.draws.n_chains(), 2 * n, x.nrows());
+        self.parts.posterior.check_size(size, 2)?;
         let parts = imputed::COMPLETIONS.min(n).max(1);
         let part = |k: usize| {
             let x = self.parts.features.transform(completion.draw(x, k as u64).view())?;

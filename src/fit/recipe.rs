@@ -781,13 +781,8 @@ impl Recipe {
 
     pub(super) fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
         let chosen = self.clone().for_rows(data)?;
-        // Where rows were drawn while they were read, a level may lie among the others.
-        if self.drawn.is_none() {
-            let features = chosen.columns_of(data)?.features;
-            //~ constant-of-table
-            for feature in check_features(data, features, origin.schema.as_ref())? {
-                self.report(&format!("`{feature}` is the same in all rows: it has no effect"));
-            }
+        for feature in chosen.constant_features(data, &origin)? {
+            self.report(&format!("`{feature}` is the same in all rows: it has no effect"));
         }
         let (chosen, data, origin) = chosen.of_most_rows(data, origin)?;
         let complete = match chosen.imputed {
@@ -827,6 +822,25 @@ impl Recipe {
         }
     }
 
+    /// The features of a whole table that have the same value in all rows, beside others of their column.
+    ///
+    /// # Errors
+    /// A column none of whose features differs.
+    pub(super) fn constant_features(
+        &self,
+        data: &Dataset,
+        origin: &Origin,
+    ) -> Result<Vec<String>, Error> {
+        match self.drawn {
+            // Where rows were drawn while they were read, a level may lie among the others.
+            Some(_) => Ok(Vec::new()),
+            None => {
+                let features = self.columns_of(data)?.features;
+                check_features(data, features, origin.schema.as_ref()) //~ constant-of-table
+            }
+        }
+    }
+
     /// The recipe for as many rows as there may be at most, and these rows.
     pub(super) fn of_most_rows<'d>(
         mut self,
@@ -851,7 +865,8 @@ impl Recipe {
     ) -> Result<(Cow<'d, Dataset>, Origin), Error> {
         let drawn = self.drawn.filter(|drawn| drawn.of == data.rows());
         let Some(DrawnRows { rows, of, validation }) = drawn else { return Ok((data, origin)) };
-        let drawn = match (validation, self.split(&data)?) {
+        let split = if validation.is_some() { self.split(&data)? } else { None };
+        let drawn = match (validation, split) {
             (Some(kept), Some(Split { train, test })) => {
                 let mut drawn = self.draw(&data, train, rows - kept)?;
                 drawn.extend(self.draw(&data, test, kept)?); //~ drawn-validation
@@ -921,7 +936,7 @@ impl Recipe {
         let start = Instant::now();
         let deadline = self.limit().and_then(|limit| start.checked_add(limit.mul_f64(SEARCH)));
         let (chosen, pace) = self.search(data, origin, deadline)?;
-        let (chosen, pace) = chosen.in_time(start, pace, data.rows());
+        let (chosen, pace) = chosen.in_time(start, pace, data);
         let chosen = chosen.sized(start, pace);
         chosen.report(&chosen.model_lines(columns));
         Ok(chosen)

@@ -165,11 +165,12 @@ impl Wanted<'_> {
         let draws = sampled.map_err(|error| {
             // A setting that the sampler refuses does not claim the folder, and changes nothing there.
             match &there {
-                There::Unfinished(there) if checkpoint.exists() => {
-                    let _ = write_json(folder, there);
+                // The model may be one that a search has found.
+                There::Unfinished(there) => {
+                    let _ = write_json(folder, there); //~ chosen-model-stays
                 }
                 There::Nothing if checkpoint.exists() => {}
-                There::Nothing | There::Unfinished(_) => {
+                There::Nothing => {
                     let data = (!had_data).then_some(&data_path);
                     for path in [&fit_path].into_iter().chain(data) {
                         let _ = fs::remove_file(path);

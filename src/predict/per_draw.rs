@@ -315,7 +315,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
 
     /// Checks that predictions of `size` = (chains, draws, rows), with `more` numbers beside the mean,
     /// fit into memory.
-    pub(super) fn check_size(&self, size: (usize, usize, usize), more: usize) -> Result<(), Error> {
+    pub(crate) fn check_size(&self, size: (usize, usize, usize), more: usize) -> Result<(), Error> {
         let numbers = self.likelihood().n_means(self.model().n_outputs()) + more;
         let size = [(size.0, "chains"), (size.1, "draws"), (size.2, "rows"), (numbers, "numbers")];
         let rust = [

@@ -219,4 +219,12 @@ fn one_process_at_a_time_and_a_refused_setting_claims_nothing() {
     refused!(long.read_csv(&train), Table {});
     stop.stop();
     assert!(running.join().unwrap().is_ok());
+    // The model of a run, which may have been searched, stays where the run is refused before its first checkpoint.
+    for file in ["checkpoint", "checkpoint.draws"] {
+        fs::remove_file(run.join(file)).unwrap();
+    }
+    let there = fs::read(run.join("fit.json")).unwrap();
+    let refused = recipe().draws(100_000).threads(100_000).in_folder(&run).read_csv(&train);
+    assert!(refused.is_err());
+    assert_eq!(fs::read(run.join("fit.json")).unwrap(), there);
 }

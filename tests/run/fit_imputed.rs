@@ -273,6 +273,53 @@ fn the_rows_of_a_completed_table_stay_complete() {
     }
 }
 
+/// A row of a new table with what stands in for a value is not a completed one, which has the same cells where the stand-in was
+/// drawn.
+#[test]
+fn cells_of_new_rows_are_drawn_also_where_all_values_are_grades() {
+    let folder = TempDir::new().unwrap();
+    let mut text = String::from("grade,sex,y\n");
+    for i in 0..120 {
+        let grade = if i % 3 == 0 { String::new() } else { ((i * 7) % 5 + 1).to_string() };
+        writeln!(text, "{grade},{},{}", i % 2, ((i * 7) % 5) as f64 + (i % 4) as f64 / 4.0)
+            .unwrap();
+    }
+    let recipe = linear().warmup(50).draws(40);
+    let fits = Imputed::read_csv(&recipe, 2, file(&folder, &text)).unwrap();
+    let new = folder.path().join("new.csv");
+    fs::write(&new, "grade,sex\n,0\n,1\n").unwrap();
+    let mean = fits.predict_csv(&new).unwrap().predictions.mean().to_owned();
+    for row in 0..2 {
+        let of_row = mean.slice(ndarray::s![.., .., row, 0]);
+        assert!(of_row.std(0.0) > 0.5, "{row}: {}", of_row.std(0.0));
+    }
+}
+
+/// Of more rows than are looked at, those of much weight are among them.
+#[test]
+fn many_rows_give_cells_as_often_as_their_weights_say() {
+    let folder = TempDir::new().unwrap();
+    let mut text = String::from("kind,x,y,w\n");
+    for i in 0..4000 {
+        let (kind, weight) = match i {
+            _ if i % 40 == 7 => ("", 1),
+            _ if i % 100 == 0 => ("rare", 10_000),
+            _ => ("often", 1),
+        };
+        writeln!(text, "{kind},{},{},{weight}", i % 13, i % 11).unwrap();
+    }
+    let recipe = linear().warmup(10).draws(5).row_weights("w");
+    let fits = Imputed::read_csv(&recipe, 2, file(&folder, &text)).unwrap();
+    for fit in fits.fits() {
+        let names = fit.data().feature_names();
+        let place = |name: &str| names.iter().position(|own| own == name).unwrap();
+        let (rare, mark) = (place("kind=rare"), place("kind is missing"));
+        let drawn = fit.data().x().rows().into_iter().filter(|row| row[mark] == 1.0);
+        let (n, of_rare) = drawn.fold((0, 0.0), |(n, sum), row| (n + 1, sum + row[rare]));
+        assert!(n == 100 && of_rare > 90.0, "{of_rare} of {n}");
+    }
+}
+
 /// A table with gaps in labels, dates and numbers, and with groups.
 fn mixed(folder: &TempDir) -> PathBuf {
     let mut text = String::from("colour,day,size,school,kind\n");

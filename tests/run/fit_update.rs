@@ -296,3 +296,21 @@ fn what_cannot_be_updated_is_refused() {
     let said = fit.update(&new).unwrap().to_string();
     assert!(said.starts_with("4 new rows: the draws were weighted (Pareto k "), "{said}");
 }
+
+/// A column that is constant in the first rows, beside others of its column, keeps its unit when more rows vary in it.
+#[test]
+fn the_scale_of_a_column_that_was_constant_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table.csv");
+    let write = |hours: &[usize]| {
+        let row = |i: usize| format!("{:02}:00,{}\n", hours[i % hours.len()], (i * 7) % 11);
+        std::fs::write(&path, format!("at,y\n{}", (0..40).map(row).collect::<String>())).unwrap();
+    };
+    write(&[8, 16]);
+    let recipe = Fit::regression("y").hidden(&[]).chains(2).warmup(200).draws(200);
+    let fit = recipe.read_csv(&path).unwrap();
+    write(&[8, 12]);
+    let updated = fit.update(&fit.read(&path).unwrap()).unwrap().fit;
+    assert_eq!(updated.feature_scaler(), fit.feature_scaler());
+    assert!(updated.predict(&fit.read(&path).unwrap()).is_ok());
+}

@@ -206,7 +206,8 @@ fn tried(
     opened: &Table,
     is_timed: bool,
 ) -> Result<(Fit, String), Failure> {
-    let why = config.settle(table)?;
+    let mut said = config.settle_text(table)?;
+    said.splice(0..0, config.settle(table)?);
     let stop = StopHandle::new();
     stop.stop();
     let recipe = config.recipe(table)?;
@@ -217,7 +218,7 @@ fn tried(
         chosen = "model     chosen by the data; the plainest network among the candidates is\n";
     }
     let fit = opened.try_fit(&stopped)?;
-    let why = if why.is_empty() { ".".into() } else { format!(": {}", why.join("; ")) };
+    let why = if said.is_empty() { ".".into() } else { format!(": {}", said.join("; ")) };
     let mut time = String::new();
     if is_timed {
         time = format!("time      {}", recipe.forecast(fit.data(), fit.schema())?);

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bnn_mcmc::data::{
-    Charset, CsvReader, DateOrder, Decimal, Description, Encoding, Finding, Task, Transform,
+    Charset, ColumnDescription, CsvReader, DateOrder, Decimal, Description, Encoding, Finding,
+    Task, Transform,
 };
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, WeightPrior};
@@ -470,31 +471,34 @@ impl Config {
     }
 
     /// Text of more kinds than are labels: kinds with two rows or more on average have an intercept each, and a column in which
-    /// nearly every row has its own is left out. Says what was done.
-    fn settle_text(&mut self, table: &Description) -> Result<Vec<String>, Failure> {
+    /// nearly every row has its own is left out, as is one in which rows lack a value, which would be left out otherwise. Says what was
+    /// done. What is named as a feature, and text of more kinds than were counted, is refused later.
+    pub fn settle_text(&mut self, table: &Description) -> Result<Vec<String>, Failure> {
         let mut said = Vec::new();
         for finding in self.findings(table)? {
-            let Finding::ManyLabels { column, labels, rows } = finding else { continue };
-            let settings = &mut self.table;
-            let is_own = rows < 2 * labels.unwrap_or(1000); //~ text-of-its-own
-            let (list, done) = match is_own {
-                true => (&mut settings.ignore, "is left out, since nearly every row has its own"),
-                false => (&mut settings.group, "has an intercept for each kind, as by `--group`"),
-            };
-            let kinds = labels.map_or("more than 1000".into(), |n| n.to_string());
-            said.push(format!("`{column}`, text of {kinds} kinds in {rows} rows, {done}"));
-            if let Some(features) = &mut settings.features {
-                features.retain(|name| *name != column);
+            let Finding::ManyLabels { column, labels: Some(kinds), .. } = finding else { continue };
+            let missing = |own: &&ColumnDescription| own.name == column;
+            let missing = table.columns.iter().find(missing).map_or(0, |own| own.missing);
+            let (settings, rows) = (&mut self.table, table.rows - missing);
+            if settings.features.as_ref().is_some_and(|features| features.contains(&column)) {
+                continue;
             }
+            //~ text-of-its-own
+            let (list, done) = if rows < 2 * kinds {
+                (&mut settings.ignore, "is left out, since nearly every row has its own")
+            } else if missing > 0 {
+                (&mut settings.ignore, "is left out, since some rows have none")
+            } else {
+                (&mut settings.group, "has an intercept for each kind, as by `--group`")
+            };
+            said.push(format!("`{column}`, text of {kinds} kinds in {rows} rows, {done}"));
             list.get_or_insert_default().push(column);
         }
         Ok(said)
     }
 
-    /// Chooses the task, if it is left to the table, the noise of a model that is given, and what text of many kinds is; says of all
-    /// but the noise what and why.
-    pub fn settle(&mut self, table: &Description) -> Result<Vec<String>, Failure> {
-        let mut said = self.settle_text(table)?;
+    /// Chooses the task, if it is left to the table, and the noise of a model that is given; says of the task why.
+    pub fn settle(&mut self, table: &Description) -> Result<Option<String>, Failure> {
         let (task, why) = match self.table.task.and_then(|Chosen(asked)| asked.task()) {
             None if self.table.classes.is_some() => {
                 (Task::Classification, Some("classification, since `--classes` names them".into()))
@@ -539,8 +543,7 @@ impl Config {
         if !self.is_open() && self.model.model.is_none() {
             self.model.noise = self.model.noise.or(Noise::default_of(task).map(Chosen));
         }
-        said.extend(why);
-        Ok(said)
+        Ok(why)
     }
 
     /// The recipe, once the settings are [settled](Self::settle).

@@ -117,19 +117,21 @@ pub fn looked_at(config: &mut Config) -> Result<(Table, Description), Failure> {
     let table = opened.describe(&config.reader()?)?;
     config.name_columns(&table);
     config.take_order(&opened);
+    let said = config.settle_text(&table)?;
     settle(config, &table)?;
+    said.iter().for_each(|line| output::note(line));
     Ok((opened, table))
 }
 
 /// Takes from the table what the settings leave open, and says why, behind what `check` finds in it.
 pub fn settle(config: &mut Config, table: &Description) -> Result<(), Failure> {
-    let said = config.settle(table);
+    let why = config.settle(table);
     let found = config.findings(table)?;
     if !found.is_empty() {
         output::note(check::said(&found).trim_end());
     }
-    for line in said? {
-        output::note(&line);
+    if let Some(why) = why? {
+        output::note(&why);
     }
     Ok(())
 }

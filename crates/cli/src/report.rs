@@ -23,7 +23,11 @@ pub struct ReportArgs {
 
 pub fn run(args: &ReportArgs) -> Result<Ended, Failure> {
     let path = args.out.clone().unwrap_or_else(|| args.run.join("report.html"));
-    folder::check_file(&path, "--out", &[])?;
+    match &args.out {
+        Some(out) => folder::check_file(out, "--out", &[])?,
+        None if path.is_symlink() => folder::check_place(&path, "report.html", &[])?,
+        None => {}
+    }
     let page = bnn_mcmc_report::report_in_words(&folder::load(&args.run)?, &words::Flags)?;
     file::write(&path, &page)?;
     output::note(&format!("the report is in {}", path.display()));

@@ -106,7 +106,9 @@ pub fn run(args: StoreArgs) -> Result<Ended, Failure> {
                 all.rows = unless_ended(&out, || all.rows.in_bytes(&out))?;
                 Ok(all)
             });
-            signals::forget(&wide, || drop(fs::remove_file(&wide)));
+            // What this process has not written is not its own.
+            let is_own = written.is_ok() || !beside(&wide, ".part")?.exists();
+            signals::forget(&wide, || drop(is_own.then(|| fs::remove_file(&wide))));
             written
         }
     }?;
@@ -150,7 +152,8 @@ fn store(
 /// Writes a file of rows, of which a signal leaves nothing.
 fn unless_ended<T>(to: &Path, write: impl FnOnce() -> Result<T, Error>) -> Result<T, Failure> {
     let part = beside(to, ".part")?;
-    signals::begin(|| (), |()| Some(part.clone()));
+    // One that is there may be another process's.
+    signals::begin(|| part.exists(), |is_there| (!is_there).then(|| part.clone()));
     let written = write();
     signals::forget(&part, || ());
     Ok(written?)

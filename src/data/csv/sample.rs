@@ -48,7 +48,14 @@ impl CsvReader {
         &self,
         source: &mut Source,
     ) -> Result<(Vec<u8>, Option<usize>), Error> {
-        let advised = |error: Error| error.advise([Advice::SampleRows]);
+        // Of what is too long alone fewer rows can be read.
+        let raises = |advice: &Advice| matches!(advice, Advice::RaiseLimit { .. });
+        let advised = |error: Error| match &error {
+            Error::Table { advice, .. } if advice.iter().any(raises) => {
+                error.advise([Advice::SampleRows])
+            }
+            _ => error,
+        };
         let Some(sample) = self.sample else {
             return Ok((self.text(source).map_err(advised)?, None));
         };
@@ -196,6 +203,9 @@ mod tests {
         );
         let error = CsvReader::regression("y").limit(500).read(text.as_bytes()).unwrap_err();
         assert!(error.to_string().contains("draw some of its rows (`most_rows`)"), "{error}");
+        let damaged = CsvReader::regression("y").read(&[0x1F, 0x8B, 8, 0, 1, 2][..]);
+        let damaged = damaged.unwrap_err().to_string();
+        assert!(damaged.contains("cannot be unpacked") && !damaged.contains("draw"), "{damaged}");
         fails!(drawn(&text, 1, 1), Argument { value: "1", allowed: "at least 2" });
         let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let words = CsvReader::regression("y").limit(500).sample(9, 1).read(&utf16[..]);

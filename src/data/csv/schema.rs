@@ -188,8 +188,10 @@ impl Schema {
             let width = column.width(self.reader.encoding);
             if column.role == Role::Feature && column.is_marked() {
                 let (name, mark) = (column.name.clone(), place + width - 1);
-                let labels = column.levels.is_some();
-                gaps.push(Gap { column: name, features: place..mark, mark, labels });
+                let (labels, mut stand_in) = (column.levels.is_some(), Vec::new());
+                column.push_missing(self.reader.encoding, &mut stand_in);
+                stand_in.truncate(width - 1);
+                gaps.push(Gap { column: name, features: place..mark, mark, labels, stand_in });
             }
             place += width;
         }

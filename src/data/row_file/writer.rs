@@ -17,7 +17,7 @@ use crate::message::number;
 ///
 /// The rows are written to a file beside it, whose name ends in `.part`, which takes its name when it is
 /// [finished](Self::finish), and is removed if it is not. Nothing but a file of rows is written over, and no file that another
-/// process writes. Responses and weights, 8 bytes for each row and column, wait in memory until then.
+/// process writes (on Unix). Responses and weights, 8 bytes for each row and column, wait in memory until then.
 #[derive(Debug)]
 pub struct RowWriter {
     path: PathBuf,
@@ -258,15 +258,17 @@ fn check_replaced(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Begins a file under a lock that this process alone has.
+/// Begins a file, on Unix under a lock that this process alone has.
 fn begin(part: &Path) -> Result<File, Error> {
     let failed = |error| Error::io(part, error);
     loop {
         check_replaced(part)?;
         let file = File::options().write(true).create(true).truncate(false).open(part);
         let file = file.map_err(failed)?;
-        // There are file systems without locks.
-        if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
+        // There are file systems without locks. On Windows a lock keeps this process, too, from reading the file.
+        if cfg!(not(windows))
+            && let Err(fs::TryLockError::WouldBlock) = file.try_lock()
+        {
             let problem = "another process is writing this file";
             return Err(failed(io::Error::new(io::ErrorKind::WouldBlock, problem))); //~ one-writer
         }

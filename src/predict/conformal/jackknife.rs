@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView2, ArrayView3, Axis, s};
 
 use super::super::loo::smoothing::{Scratch, Smoothing};
 use super::super::loo::{Loo, LooRow};
@@ -209,36 +209,53 @@ impl JackknifePlus {
         let Response::Classes { names, .. } = &new.response else {
             return Err(new.wrong_kind("classes"));
         };
-        let columns = new.mean().len_of(Axis(3));
-        let parts = (0..columns).map(|column| self.left_out(new, column));
-        let parts = parts.collect::<Result<Vec<_>, _>>()?;
-        let (rows, k) = (new.mean().len_of(Axis(2)), rank(self.scores.len(), self.level));
-        let contains = Array2::from_shape_fn((rows, names.len()), |(j, class)| {
-            let at = |column: usize, i: usize| parts[column][j / BLOCK][(i, j % BLOCK)];
-            let is_closer = |(i, score): (usize, &f64)| {
-                let p: Vec<f64> = (0..columns).map(|column| at(column, i)).collect();
-                *score + ROUNDING < 1.0 - Predictions::of_class(&p, class) //~ jackknife-set
+        let means = self.means(new)?;
+        let (_, rows, columns) = means.dim();
+        let k = rank(self.scores.len(), self.level);
+        let blocks: Vec<_> = means.axis_chunks_iter(Axis(1), BLOCK).collect();
+        // Whether the set of each row of a block has each class: only one block of rows is held by a thread.
+        let of_block = |block: usize| {
+            let means = blocks[block];
+            let of_column = |column| self.weights.dot(&means.index_axis(Axis(2), column));
+            let parts: Vec<Array2<f64>> = (0..columns).map(of_column).collect();
+            let contains = |(j, class)| {
+                let is_closer = |(i, score): (usize, &f64)| {
+                    let p: Vec<f64> = parts.iter().map(|part| part[(i, j)]).collect();
+                    *score + ROUNDING < 1.0 - Predictions::of_class(&p, class) //~ jackknife-set
+                };
+                self.scores.iter().enumerate().filter(|row| is_closer(*row)).count() < k
             };
-            self.scores.iter().enumerate().filter(|row| is_closer(*row)).count() < k
-        });
+            Array2::from_shape_fn((means.len_of(Axis(1)), names.len()), contains)
+                .into_raw_vec_and_offset()
+                .0
+        };
+        let contains = threads::map(blocks.len(), &of_block).concat();
+        let contains = Array2::from_shape_vec((rows, names.len()), contains);
+        let contains = contains.expect("a row has as many classes");
         Ok(PredictionSets { level: self.level, names: names.clone(), contains })
     }
 
     /// mu_-i(x_j) of one column, `[training row, new row]`, in blocks of new rows.
     fn left_out(&self, new: &Predictions, column: usize) -> Result<Vec<Array2<f64>>, Error> {
-        let means = new.draws_of_mean()?;
+        let means = self.means(new)?;
         let means = means.index_axis(Axis(2), column);
-        let (found, expected) = (means.nrows(), self.weights.ncols());
+        let size = [(self.weights.nrows(), "training rows"), (means.ncols(), "new rows")];
+        memory::check::<f64>("predictions of jackknife+", &size, "take fewer rows at a time")?;
+        let blocks: Vec<_> = means.axis_chunks_iter(Axis(1), BLOCK).collect();
+        Ok(threads::map(blocks.len(), &|k| self.weights.dot(&blocks[k])))
+    }
+
+    /// E[y | x_j, q] by each draw, `[draw, new row, column]`.
+    fn means<'p>(&self, new: &'p Predictions) -> Result<ArrayView3<'p, f64>, Error> {
+        let means = new.draws_of_mean()?;
+        let (found, expected) = (means.len_of(Axis(0)), self.weights.ncols());
         if found != expected {
             return Err(Error::shape("draws that predict the new rows", found, expected));
         }
         if means.iter().any(|mean| mean.is_nan()) {
             return Err(Error::argument("predictions of the new rows", f64::NAN, "numbers"));
         }
-        let size = [(self.weights.nrows(), "training rows"), (means.ncols(), "new rows")];
-        memory::check::<f64>("predictions of jackknife+", &size, "take fewer rows at a time")?;
-        let blocks: Vec<_> = means.axis_chunks_iter(Axis(1), BLOCK).collect();
-        Ok(threads::map(blocks.len(), &|k| self.weights.dot(&blocks[k])))
+        Ok(means)
     }
 }
 

@@ -63,6 +63,7 @@ struct Last {
     /// Whether the latest step used the first and the second kernel.
     used: (bool, bool),
     /// The steps from which the first and the second kernel have learnt.
+    #[serde(default)]
     adapted: (usize, usize),
 }
 
