@@ -266,11 +266,12 @@ fn begin(part: &Path) -> Result<File, Error> {
         let file = File::options().write(true).create(true).truncate(false).open(part);
         let file = file.map_err(failed)?;
         // There are file systems without locks. On Windows a lock keeps this process, too, from reading the file.
+        //~ one-writer
         if cfg!(not(windows))
             && let Err(fs::TryLockError::WouldBlock) = file.try_lock()
         {
             let problem = "another process is writing this file";
-            return Err(failed(io::Error::new(io::ErrorKind::WouldBlock, problem))); //~ one-writer
+            return Err(failed(io::Error::new(io::ErrorKind::WouldBlock, problem)));
         }
         // The process that had the lock may have finished its file or removed it.
         if is_at(&file, part) != Some(false) {
