@@ -21,7 +21,7 @@ use crate::rng::ChainRng;
 pub(super) const STREAM: u64 = u64::MAX;
 /// How many parts of the draws of a table have missing cells of new rows of their own. With one for all, intervals of 90 % covered 86 % of such
 /// rows with 10 tables: a mixture of 10 values is narrower than what it is drawn from.
-pub const COMPLETIONS: usize = 20;
+pub(super) const COMPLETIONS: usize = 20;
 /// The start of the name of the folder of one table.
 const TABLE: &str = "table-";
 
@@ -45,7 +45,7 @@ pub(super) struct Table {
 /// p(y | x, data) = E[ p(y | x, q) ]    q ~ p(q | table m), m uniform on 1 .. M
 /// ```
 ///
-/// The missing cells of new rows are drawn, too, given the row's other cells, in each copy for one of [`COMPLETIONS`] parts of its
+/// The missing cells of new rows are drawn, too, given the row's other cells, in each copy for one of twenty parts of its
 /// draws after another. Cells are taken to be
 /// missing at random: whether one is missing depends on cells that are known, the response among them. The features
 /// `column is missing` are in the [data](Fit::data), but 0 in all rows that the model sees: where the response decides
