@@ -468,6 +468,10 @@ fn build(copied: &Path, target: &Path, mutants: &[(usize, &Mutant)]) -> HashMap<
             let name = message["target"]["name"].as_str().filter(|_| is_test).unwrap_or("lib");
             let source = Path::new(message["target"]["src_path"].as_str().unwrap_or_default());
             let source = source.strip_prefix(copied).unwrap_or(source);
+            // What the tests share is a library, too, and has none.
+            if !is_test && source.starts_with("tests") {
+                continue;
+            }
             let of = PACKAGES.iter().rfind(|package| source.starts_with(package.folder));
             let short = of.map_or("", |package| package.short);
             let colon = if short.is_empty() { "" } else { ":" };
