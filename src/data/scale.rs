@@ -407,9 +407,12 @@ impl Scaler {
         let (train, table) = (train.counted(), table.counted());
         let columns = train.x().columns().into_iter().zip(table.x().columns());
         for (own, (train, table)) in self.columns.iter_mut().zip(columns) {
+            if !is_constant(range_of(train)) || is_constant(range_of(table)) {
+                continue;
+            }
             let is_indicator = table.iter().all(|x| *x == 0.0 || *x == 1.0);
-            let (sd, varies) = (table.std(0.0), !is_constant(range_of(table)));
-            if is_constant(range_of(train)) && varies && sd.is_normal() && !is_indicator {
+            let sd = table.std(0.0);
+            if sd.is_normal() && !is_indicator {
                 own.scale = sd; //~ scale-of-table
             }
         }
