@@ -144,13 +144,16 @@ fn strip<V: Vector<f64>, const WEIGHTED: bool>(
     for i in 0..STRIP {
         (softplus[i], d[i]) = softplus_and_sigmoid::<V::Level>(z[i]);
     }
-    let rows = V::chunks(y).iter().zip(V::chunks(z)).zip(V::chunks(w));
-    for ((((y, z), w), softplus), d) in rows.zip(V::chunks(&softplus)).zip(V::chunks_mut(d)) {
-        let (y, w) = (V::load(level, y), V::load(level, w));
-        let slope = y.sub(V::load(level, d)); //~ bernoulli-gradient
-        let ell = y.mul(V::load(level, z)).sub(V::load(level, softplus));
+    // By places: what makes pairs is not always inlined here.
+    let n = STRIP / V::LANES;
+    let (ys, zs, ws) = (&V::chunks(y)[..n], &V::chunks(z)[..n], &V::chunks(w)[..n]);
+    let (softplus, ds) = (&V::chunks(&softplus)[..n], &mut V::chunks_mut(d)[..n]);
+    for i in 0..n {
+        let (y, w) = (V::load(level, &ys[i]), V::load(level, &ws[i]));
+        let slope = y.sub(V::load(level, &ds[i])); //~ bernoulli-gradient
+        let ell = y.mul(V::load(level, &zs[i])).sub(V::load(level, &softplus[i]));
         let (slope, ell) = if WEIGHTED { (w.mul(slope), w.mul(ell)) } else { (slope, ell) };
-        slope.store(d);
+        slope.store(&mut ds[i]);
         *sums = [sums[1], sums[0].add(ell)];
     }
 }

@@ -147,12 +147,14 @@ fn gradient_by<V: Vector<f64>, const WEIGHTED: bool>(
     for (k, (z, d)) in z.chunks_exact(stride).zip(d.chunks_exact_mut(stride)).enumerate() {
         let k = k as f64;
         // In vectors: a comparison for every class instead of a row's jump to its own.
-        let rows = z.iter().zip(y).zip(w).zip(&*maximum).zip(inverse).zip(d).zip(&mut *log_p);
-        for ((((((z, y), w), m), inverse), d), log_p) in rows {
-            let is = *y == k;
-            let slope = if is { 1.0 } else { 0.0 } - *d * inverse; //~ softmax-gradient
-            *d = if WEIGHTED { w * slope } else { slope };
-            *log_p += if is { z - m } else { 0.0 };
+        // By places: what makes pairs is not always inlined here.
+        let n = y.len();
+        let (z, w, maximum, d) = (&z[..n], &w[..n], &maximum[..n], &mut d[..n]);
+        for i in 0..n {
+            let is = y[i] == k;
+            let slope = if is { 1.0 } else { 0.0 } - d[i] * inverse[i]; //~ softmax-gradient
+            d[i] = if WEIGHTED { w[i] * slope } else { slope };
+            log_p[i] += if is { z[i] - maximum[i] } else { 0.0 };
         }
     }
     let whole = y.len() - y.len() % V::LANES;

@@ -203,21 +203,23 @@ fn residuals_by<V: Vector<f64>, const WEIGHTED: bool>(
     let scales = V::splat(level, scale);
     let mut sums = [V::splat(level, 0.0); 2];
     let whole = y.len() - y.len() % V::LANES;
-    let rows = V::chunks(y).iter().zip(V::chunks(f)).zip(V::chunks(w)).zip(V::chunks_mut(d));
-    for (((y, f), w), d) in rows {
-        let residual = V::load(level, y).sub(V::load(level, f));
-        let weighted = if WEIGHTED { V::load(level, w).mul(residual) } else { residual };
+    // By places: what makes pairs is not always inlined here.
+    let n = y.len() / V::LANES;
+    let (ys, fs) = (&V::chunks(y)[..n], &V::chunks(f)[..n]);
+    let (ws, ds) = (&V::chunks(w)[..n], &mut V::chunks_mut(d)[..n]);
+    for i in 0..n {
+        let residual = V::load(level, &ys[i]).sub(V::load(level, &fs[i]));
+        let weighted = if WEIGHTED { V::load(level, &ws[i]).mul(residual) } else { residual };
         // Two sums by turns, so that additions wait less for each other.
         sums = [sums[1], weighted.mul_add(residual, sums[0])];
-        scales.mul(weighted).store(d);
+        scales.mul(weighted).store(&mut ds[i]);
     }
     let mut sum = sums[0].add(sums[1]).sum();
-    let rows = y[whole..].iter().zip(&f[whole..]).zip(&w[whole..]).zip(&mut d[whole..]);
-    for (((y, f), w), d) in rows {
-        let residual = y - f;
-        let weighted = if WEIGHTED { w * residual } else { residual };
+    for i in whole..y.len() {
+        let residual = y[i] - f[i];
+        let weighted = if WEIGHTED { w[i] * residual } else { residual };
         sum += weighted * residual;
-        *d = scale * weighted;
+        d[i] = scale * weighted;
     }
     sum
 }
