@@ -82,6 +82,10 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
         flags.push_str(&ignoring(&names));
         if let Some(features) = &mut mended.table.features {
             features.retain(|name| !names.contains(name));
+            // Without any, all columns would be features.
+            if features.is_empty() {
+                flags.clear();
+            }
         }
     }
 
