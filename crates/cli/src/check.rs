@@ -81,9 +81,10 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
         let names = mended.table.ignore.clone().unwrap_or_default();
         flags.push_str(&ignoring(&names));
         if let Some(features) = &mut mended.table.features {
+            let named = features.len();
             features.retain(|name| !names.contains(name));
             // Without any, all columns would be features.
-            if features.is_empty() {
+            if features.is_empty() && named > 0 {
                 flags.clear();
             }
         }

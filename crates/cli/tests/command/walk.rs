@@ -283,6 +283,10 @@ fn a_table_is_checked_and_mended() {
     let checked = place.run("check t.csv --target y");
     assert_eq!(checked.code, Some(1), "{checked:?}");
     said!(checked.out);
+    // Without the only feature there is nothing to go on with.
+    let only = place.run("check t.csv --target y --features name");
+    assert_eq!(only.code, Some(1), "{only:?}");
+    assert!(!only.out.contains("accepts it with"), "{only:?}");
     let flags = "--target y --ignore name,same,none --drop-missing";
     place.run(&format!("check t.csv {flags}")).well();
     place.run(&format!("fit t.csv --out r {flags} {SMALL} --quiet")).well();
