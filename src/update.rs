@@ -82,6 +82,7 @@ struct Settings {
     particles: Option<usize>,
     moves: usize,
     seed: u64,
+    most_gradients: Option<u64>,
 }
 
 /// What an [`Update`] has made.
@@ -101,9 +102,12 @@ pub struct Updated<M, L> {
 }
 
 impl<A> Update<A> {
-    /// A tenth as many particles as each chain has draws, at least 100 if there are as many, two moves of each at the end, seed 0.
+    /// A tenth as many particles as each chain has draws, at least 100 if there are as many, two moves of each at the end, seed 0, any number of gradients.
     pub fn new(algorithm: A) -> Self {
-        Self { algorithm, settings: Settings { particles: None, moves: 2, seed: 0 } }
+        Self {
+            algorithm,
+            settings: Settings { particles: None, moves: 2, seed: 0, most_gradients: None },
+        }
     }
 
     /// The number of particles of each chain, at least 25, where weights alone do not do.
@@ -124,11 +128,19 @@ impl<A> Update<A> {
         self
     }
 
+    /// The most gradients, of all chains, such as a new run of all rows needs: where the rows come to need more the update ends with
+    /// an error. What they need is forecast as soon as the transition is tuned: with b_1 of the draws' weights, at least 1 + log2(1 / b_1) powers,
+    /// each with a move of every particle. (b doubles at most where the spread of the weights falls as fast as new rows come in.)
+    pub fn most_gradients(mut self, gradients: u64) -> Self {
+        self.settings.most_gradients = Some(gradients);
+        self
+    }
+
     /// Updates `draws`, which are of `posterior` given `data`, by `rows`.
     ///
     /// # Errors
     /// Fewer than 40 draws of a chain, draws of an approximation or of another posterior, other rows than those that the posterior is given; settings out of range;
-    /// new rows with other columns, or with a response that the likelihood refuses; new rows that have no finite density under some draw, or need too many powers.
+    /// new rows with other columns, or with a response that the likelihood refuses; new rows that have no finite density under some draw, or need too many powers or [gradients](Self::most_gradients).
     pub fn run<M, L>(
         &self,
         posterior: &Posterior<M, L>,
@@ -225,6 +237,9 @@ impl Settings {
         }
         if powers.is_empty() {
             threads::try_each(&mut chains, &|chain| tune(chain, &target))?;
+            let of_a_move = gradients(&chains) as f64 / TUNED as f64;
+            let doublings = -next_power(&chains, 0.0).log2();
+            self.check_gradients(&chains, (1.0 + doublings) * particles as f64 * of_a_move)?;
         }
         while powers.last() != Some(&1.0) {
             let before = powers.last().copied().unwrap_or(0.0);
@@ -245,8 +260,9 @@ impl Settings {
                 walk(chain, &bridge, moves)
             })?;
             weigh(&mut chains, &new)?;
+            self.check_gradients(&chains, 0.0)?;
         }
-        let gradient_evals = chains.iter().map(|chain| chain.gradients).sum();
+        let gradient_evals = gradients(&chains);
         let rows = chains.into_iter().map(|chain| {
             let (values, stats): (Vec<Vec<f64>>, Vec<[f64; STATS.len()]>) =
                 chain.drawn.into_iter().map(|drawn| (drawn.q, drawn.stats)).unzip();
@@ -272,6 +288,25 @@ impl Settings {
         let draws = Draws::from_chains(posterior.layout().clone(), names, rows.collect(), info);
         Ok(Updated { posterior: target, draws, pareto_k, powers, gradient_evals })
     }
+
+    /// An error if the gradients so far and so many more exceed the most.
+    fn check_gradients(&self, chains: &[Chain], more: f64) -> Result<(), Error> {
+        let needed = gradients(chains) as f64 + more;
+        match self.most_gradients {
+            //~ most-gradients
+            Some(most) if needed > most as f64 => {
+                let found = format!("{needed:.0} or more");
+                let allowed = format!("at most {most}: fit all rows");
+                Err(Error::argument("gradients that the new rows need", found, allowed))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The gradients of all chains so far.
+fn gradients(chains: &[Chain]) -> u64 {
+    chains.iter().map(|chain| chain.gradients).sum()
 }
 
 /// The name of the algorithm.

@@ -63,6 +63,7 @@ pub use row_file::{RowFile, RowWriter, Stored};
 pub use scale::{ColumnScale, MinMax, Scaler, Standardise};
 pub(crate) use scale::{is_constant, mean_by};
 pub use series::{Takens, smooth_13_months};
+pub(crate) use split::Single;
 pub use split::Split;
 pub use task::Task;
 pub use transform::{PowerTransform, Transform};

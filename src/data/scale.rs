@@ -334,8 +334,12 @@ impl ColumnScale {
             return problem(found).map_err(|error| error.advise(advice));
         };
         if !(shift.is_finite() && scale.is_normal()) {
+            let far = if largest >= -smallest { largest } else { smallest };
             return problem(format!(
-                "the spread from {smallest:e} to {largest:e} is beyond the range of numbers"
+                "the spread from {} to {} is beyond the range of numbers: mend `{}`, or leave its row out",
+                number(smallest),
+                number(largest),
+                number(far)
             ));
         }
         Ok(Self { name: name.into(), shift, scale, transform: None })
@@ -697,7 +701,7 @@ mod tests {
     fn spreads_beyond_f64_and_bad_values_are_errors() {
         let beyond = |fitted: Result<(), Error>| {
             let Err(Error::Table { problem, .. }) = fitted else { panic!("{fitted:?}") };
-            assert!(problem.ends_with(" is beyond the range of numbers"), "{problem}");
+            assert!(problem.contains(" is beyond the range of numbers: mend `"), "{problem}");
         };
         for x in [array![[-f64::MAX], [f64::MAX]], array![[0.0], [1e-320]]] {
             beyond(Standardise::new().fit(x.view()).map(drop));

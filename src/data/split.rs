@@ -53,6 +53,13 @@ impl Split {
     }
 }
 
+/// Where the row of a class with a single one is put.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Single {
+    InTraining,
+    InTest,
+}
+
 /// Random and ordered splits.
 impl Dataset {
     /// A random split into training and test set. The test set has `test_fraction` of the rows,
@@ -88,14 +95,20 @@ impl Dataset {
         test_fraction: f64,
         seed: u64,
     ) -> Result<(Dataset, Dataset), Error> {
-        self.stratified_rows(test_fraction, seed)?.apply(self)
+        self.classes()?;
+        self.check_class_sizes(2, "for a stratified split")?;
+        self.stratified_rows(test_fraction, seed, Single::InTraining)?.apply(self)
     }
 
-    /// The rows of [`stratified_split`](Self::stratified_split).
-    pub(crate) fn stratified_rows(&self, test_fraction: f64, seed: u64) -> Result<Split, Error> {
+    /// The rows of [`stratified_split`](Self::stratified_split), where a class may have a single row.
+    pub(crate) fn stratified_rows(
+        &self,
+        test_fraction: f64,
+        seed: u64,
+        single: Single,
+    ) -> Result<Split, Error> {
         let n_test = test_rows(self.rows(), test_fraction)?;
         let classes = self.classes()?;
-        self.check_class_sizes(2, "for a stratified split")?;
         let mut members = vec![Vec::new(); self.response().width()];
         for row in shuffled(self.rows(), seed) {
             members[classes[row]].push(row);
@@ -104,7 +117,10 @@ impl Dataset {
         // the test set go to the classes with the largest remainders.
         let share = |class: usize| members[class].len() as f64 * test_fraction;
         let mut sizes: Vec<usize> = (0..members.len())
-            .map(|class| (share(class) as usize).max(1).min(members[class].len()))
+            .map(|class| match members[class].len() {
+                1 => usize::from(single == Single::InTest), //~ single-rows
+                n => (share(class) as usize).max(1).min(n),
+            })
             .collect();
         let mut by_remainder: Vec<usize> = (0..members.len())
             .filter(|&c| sizes[c] + 1 < members[c].len() && (sizes[c] as f64) < share(c))
@@ -146,8 +162,14 @@ impl Dataset {
     /// The errors of [`k_folds`](Self::k_folds); also if the response is not classes, or a class
     /// has fewer than two rows.
     pub fn stratified_k_folds(&self, k: usize, seed: u64) -> Result<Vec<Split>, Error> {
-        let classes = self.classes()?;
+        self.classes()?;
         self.check_class_sizes(2, "for stratified folds")?;
+        self.folds_by_class(k, seed)
+    }
+
+    /// [`stratified_k_folds`](Self::stratified_k_folds), where a class may have a single row, which lies in one fold.
+    pub(crate) fn folds_by_class(&self, k: usize, seed: u64) -> Result<Vec<Split>, Error> {
+        let classes = self.classes()?;
         let mut rows = shuffled(self.rows(), seed);
         order::sort(&mut rows, &|a, b| classes[a].cmp(&classes[b]));
         self.deal(rows, k)

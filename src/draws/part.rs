@@ -88,7 +88,10 @@ impl Draws {
         let mut next = 0;
         for part in parts.iter().map(of).chain(std::iter::once(chains..chains)) {
             if part.start < next {
-                return Err(refused(format!("chain {} twice", part.start), "each chain once"));
+                return Err(refused(
+                    format!("a list with chain {} twice", part.start),
+                    "one with each chain once",
+                ));
             }
             if part.start > next {
                 let given = format!("none with the chains {:?}", next..part.start);

@@ -1,17 +1,16 @@
 //! The linear model of a fit's rows.
 
-use super::choices::{Candidate, Noise, WeightPrior};
+use super::choices::{Candidate, Noise};
 use super::{Fit, Parts, Recipe};
 use crate::Error;
-use crate::data::Task;
 
 /// Chains, iterations of warm-up and draws.
 const SIZES: [usize; 3] = [2, 500, 500];
 
 impl Fit {
     /// The linear model ([`Candidate::Linear`]) of the same training rows, by 2 chains of 500 draws: what any other model should
-    /// predict better than. Of classes, counts and times the scale of its weights is sampled ([`WeightPrior::Scales`]), so that they
-    /// are not held back by a prior that is too tight. Rows that were kept for validation are kept from it, too.
+    /// predict better than. Of classes, counts and times the scale of its weights is sampled
+    /// ([`WeightPrior::Scales`](super::WeightPrior::Scales)), so that they are not held back by a prior that is too tight. Rows that were kept for validation are kept from it, too.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -26,17 +25,15 @@ impl Fit {
     /// # Errors
     /// As [`Recipe::fit`].
     pub fn linear_model(&self) -> Result<Self, Error> {
-        let Parts { recipe, data, split, origin, .. } = &*self.parts;
+        let Parts { recipe, data, origin, .. } = &*self.parts;
         let [chains, warmup, draws] = SIZES;
         let mut plain = Recipe::new(recipe.task, data.response_names().to_vec().into());
-        (plain.reader, plain.rows) = (recipe.reader.clone(), split.clone());
-        plain.seed = recipe.seed;
+        (plain.reader, plain.rows) = (recipe.reader.clone(), recipe.rows.clone());
+        (plain.validation, plain.seed) = (recipe.validation, recipe.seed);
+        (plain.learnt_from, plain.drawn) = (recipe.learnt_from, recipe.drawn);
         // Of numbers that may be negative the other noises are refused.
         plain.noise = recipe.noise.filter(|noise| *noise == Noise::Normal);
-        let mut plain = plain.chains(chains).warmup(warmup).draws(draws);
-        if recipe.task != Task::Regression {
-            plain = plain.weights(WeightPrior::Scales);
-        }
+        let plain = plain.chains(chains).warmup(warmup).draws(draws);
         Candidate::Linear.of(&plain, data.response().width()).run(data, origin.clone())
     }
 }

@@ -78,7 +78,7 @@ use crate::likelihood::{Likelihood, NormalNoise};
 use crate::message::{Advice, count, number};
 use crate::model::{LogSd, Mlp, NonCentred, Offset, Skip};
 use crate::posterior::Posterior;
-use crate::predict::{Loo, Pit, Predictions, Scores, moments};
+use crate::predict::{Centre, Loo, Pit, Predictions, Scores, moments};
 use crate::rng::ChainRng;
 
 /// The model of a [`Fit`]: a network, with a linear part beside it if [asked for](Recipe::skip),
@@ -497,6 +497,17 @@ impl Fit {
             false => self.of_parts(x, |draws, x| posterior.predict_mean(draws, x))?,
         };
         Ok(moments(scaler, &mean, &sd.pow2(), 1).sqrt())
+    }
+
+    /// What point predictions are in the units of the response: means, or medians after a [transform](Recipe::transform) with
+    /// noise that is not normal, see [`Predictions::unscaled`].
+    pub fn centre(&self) -> Centre {
+        let Parts { response, posterior, .. } = &*self.parts;
+        let is_affine = response.as_ref().is_none_or(Scaler::is_affine);
+        match posterior.likelihood().normal_noise() {
+            None | Some(NormalNoise::Mixture(_)) if !is_affine => Centre::Median, //~ centre-of-fit
+            _ => Centre::Mean,
+        }
     }
 
     /// Predictions of the rows of a CSV file, in which the response's column may be missing. It is

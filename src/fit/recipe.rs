@@ -26,8 +26,8 @@ use super::{AnyLikelihood, Fit, Network, Origin, Parts, check_features, folder, 
 use crate::Error;
 use crate::choice::by_name;
 use crate::data::{
-    Columns, CsvData, CsvReader, Dataset, Response, Schema, Split, Task, Transform, TypedTable,
-    indicator, new_group,
+    Columns, CsvData, CsvReader, Dataset, Response, Schema, Single, Split, Task, Transform,
+    TypedTable, indicator, new_group,
 };
 use crate::draws::checkpoint::Every;
 use crate::draws::{Approximation, Draws, RunInfo};
@@ -885,8 +885,7 @@ impl Recipe {
         if self.task == Task::Classification && n < from.len() && n >= data.response().width() {
             let of = data.rows_of(&from);
             let share = n as f64 / from.len() as f64;
-            // Of classes of one row there is none to draw.
-            if let Ok(split) = of.stratified_rows(share, rng.next_u64())
+            if let Ok(split) = of.stratified_rows(share, rng.next_u64(), Single::InTest)
                 && split.test.len() == n
             {
                 return Ok(split.test.into_iter().map(|row| from[row]).collect()); //~ drawn-classes
@@ -1079,7 +1078,9 @@ impl Recipe {
         let first = data.first(rows);
         let mut split = match self.task {
             //~ validation-classes
-            Task::Classification => first.stratified_rows(self.validation, self.seed)?,
+            Task::Classification => {
+                first.stratified_rows(self.validation, self.seed, Single::InTraining)?
+            }
             //~ validation-rows
             _ => first.split_rows(self.validation, self.seed)?,
         };
@@ -1568,6 +1569,11 @@ impl Recipe {
     }
 
     /// Whether the noise has a model of its own.
+    /// Whether the noise is of Student's t.
+    pub(super) fn has_tails(&self) -> bool {
+        matches!(self.noise, Some(Noise::StudentT | Noise::HeteroscedasticStudentT))
+    }
+
     pub(super) fn is_by_row(&self) -> bool {
         matches!(self.noise, Some(Noise::Heteroscedastic | Noise::HeteroscedasticStudentT))
     }

@@ -36,6 +36,22 @@ struct Wanted<'r> {
     saved: Saved,
 }
 
+/// The error of a run whose folder is gone. The draws so far are saved beside it, if there are any.
+fn kept_beside(folder: &Path, fit: &Fit) -> Error {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let beside = folder.with_file_name(format!("{name}.kept"));
+    let (gone, n) =
+        ("the folder was removed or renamed while the run went on", fit.draws.n_draws());
+    let rest = match n {
+        0 => "which had no draws yet".to_string(),
+        _ => match fit.save(&beside) {
+            Ok(()) => format!("whose {n} draws of each chain are in {}", beside.display()),
+            Err(error) => format!("whose {n} draws of each chain could not be kept: {error}"),
+        },
+    };
+    problem(folder, format!("{gone}, {rest}")) //~ kept-beside
+}
+
 /// Runs a fit in `folder`, goes on with it, or loads it.
 pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
     let data = parts.to_csv()?;
@@ -202,6 +218,8 @@ impl Wanted<'_> {
                 fit.parts.recipe.report(&format!("the fit could not be saved: {error}"));
                 fit.save_error = Some(error);
             }
+        } else if !folder.exists() {
+            fit.save_error = Some(kept_beside(folder, &fit));
         }
         Ok(fit)
     }

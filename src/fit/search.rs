@@ -232,7 +232,11 @@ impl Candidate {
         };
         let is_open = recipe.has_open_noise();
         let (hidden, weights) = match self {
-            linear if linear.is_linear() => (vec![], WeightPrior::FanIn),
+            linear if linear.is_linear() => match recipe.task {
+                Task::Regression => (vec![], WeightPrior::FanIn),
+                //~ scale-of-linear
+                _ => (vec![], WeightPrior::Scales),
+            },
             Self::NetworkDeep => (DEEP.to_vec(), WeightPrior::Scales),
             _ => (vec![UNITS], WeightPrior::Scales),
         };
@@ -495,13 +499,11 @@ impl Recipe {
         }
         let own = data.select(&rows)?;
         let folds = match self.task {
-            Task::Classification => own.stratified_k_folds(FOLDS.min(own.rows()), self.seed),
+            Task::Classification => own.folds_by_class(FOLDS.min(own.rows()), self.seed),
             _ => own.k_folds(FOLDS.min(own.rows()), self.seed),
         };
-        // A class of a single row lies in one fold.
-        let folds = folds.or_else(|_| own.k_folds(FOLDS.min(own.rows()), self.seed))?;
         let of_data = |list: Vec<usize>| list.into_iter().map(|row| rows[row]).collect();
-        let folds = folds.into_iter();
+        let folds = folds?.into_iter();
         //~ rows-of-fold
         Ok(folds.map(|f| Split { train: of_data(f.train), test: of_data(f.test) }).collect())
     }

@@ -1,5 +1,6 @@
 //! New rows for a fit, without a new fit.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use ndarray::{ArrayView4, s};
@@ -19,6 +20,8 @@ use crate::update::{K_LIMIT, Update, Updated};
 const DRIFTED: f64 = 0.001;
 /// The fewest sets of responses of all new rows that these are compared with.
 const REPLICATES: usize = 8000;
+/// The gradients that an update may take, in those that the fit's run took.
+const WORTHWHILE: u64 = 2;
 /// The fewest new rows that are compared with what was predicted.
 const FEWEST: usize = 5;
 
@@ -39,6 +42,8 @@ pub struct UpdatedFit {
     /// their spread (of classes of their log probability), among 8,000 or more sets of responses that its draws predict; `None` of times, and of fewer than five rows. One row that is
     /// far off is no drift, and makes k large.
     pub drift: Option<f64>,
+    /// The new rows that are equal to one of the rows of before in all features and in the response: they count again.
+    pub repeated: usize,
     /// The values outside the range of the training data of before.
     pub outside: Vec<Outside>,
 }
@@ -68,18 +73,28 @@ impl fmt::Display for UpdatedFit {
                 f,
                 "; they have drifted: if the model still held, rows so unlike what was predicted would have a chance of {chance:.1e}"
             )?,
-            Some(chance) => write!(f, "; they are like what was predicted (p = {chance:.2})")?,
+            Some(chance) => {
+                let digits = if chance < 0.01 { 4 } else { 2 };
+                write!(f, "; they are like what was predicted (p = {chance:.digits$})")?
+            }
             None => {}
+        }
+        if self.repeated > 0 {
+            let rows = count(self.repeated, "row");
+            write!(f, "; {rows} of them, equal to what the fit had learnt from, count once more")?;
         }
         Ok(())
     }
 }
 
 impl Fit {
-    /// The fit of these rows and `rows`, in the units of the table, by the draws of this fit: at most a fifth of the gradients of a new fit where new rows are few.
+    /// The fit of these rows and `rows`, in the units of the table, by the draws of this fit: by weights and no gradient where new rows are few, else by moves, which take about a third of the gradients of a new fit for half as many rows again.
     /// [`crate::update`] has the method, and how exact it is; this fit's draws must be of its posterior. Draws are moved by the sampler of the fit; of several responses and
     /// of [`Method::Tempered`] by [`Mams`](crate::sampler::Mams), on all parameters unless the output layer of one response can be integrated out. **Scalings, and what else the model has learnt from the
     /// table, stay those of the first rows**, also in fits that are made of the [`recipe`](Self::recipe). The new rows are all learnt from, also where rows were kept for validation.
+    ///
+    /// Rows far from what the fit predicts take many gradients. Where the update needs over twice as many as this fit's run took, which is forecast before
+    /// the draws are moved, it ends with an error: a new fit of all rows is better then, in scalings too.
     ///
     /// Whether new rows are like the others is told ([`UpdatedFit::drift`]), not decided: the update is of one and the same model.
     ///
@@ -97,7 +112,7 @@ impl Fit {
     ///
     /// # Errors
     /// Other columns, responses or classes than the training data's, a group that they do not have, numbers that are not finite; an ensemble, completed tables, a [thinned](Self::thinned) fit; fewer than 40 draws of a chain;
-    /// new rows without a finite density under some draw; predictions that do not fit into memory.
+    /// new rows without a finite density under some draw, or that need over twice as many gradients as this fit took; predictions that do not fit into memory.
     pub fn update(&self, rows: &Dataset) -> Result<UpdatedFit, Error> {
         let Parts { recipe, origin, data, features, response, posterior, train, ranges, .. } =
             &*self.parts;
@@ -120,6 +135,7 @@ impl Fit {
                 return Err(Error::argument(format!("group of `{column}`"), found, allowed));
             }
         }
+        let repeated = repeated(data, rows);
         let drift = drift(self, rows)?;
         let outside = range::outside(rows.x().view(), ranges);
 
@@ -135,7 +151,14 @@ impl Fit {
                 self.moved(Collapsed::new(recipe.mams()), &scaled)
             }
             _ => self.moved(recipe.mams(), &scaled),
-        }?;
+        };
+        let updated = updated.map_err(|error| match (error, drift) {
+            (Error::Argument { name, value, allowed, .. }, Some(chance)) if chance < DRIFTED => {
+                let drifted = format!("{value}, and they have drifted (a chance of {chance:.1e})");
+                Error::argument(name, drifted, allowed)
+            }
+            (error, _) => error,
+        })?;
         let learnt_from = recipe.learnt_from.unwrap_or(data.rows());
         let mut recipe = recipe.clone().draws(updated.draws.n_draws());
         recipe.learnt_from = Some(learnt_from);
@@ -155,6 +178,7 @@ impl Fit {
             powers: updated.powers,
             gradient_evals: updated.gradient_evals,
             drift,
+            repeated,
             outside,
         })
     }
@@ -168,7 +192,12 @@ impl Fit {
         A: for<'t> Algorithm<&'t FitPosterior>,
     {
         let Parts { recipe, posterior, train, .. } = &*self.parts;
-        let update = Update::new(algorithm).seed(recipe.seed);
+        let mut update = Update::new(algorithm).seed(recipe.seed);
+        // Draws of an update say nothing of what a run takes.
+        let in_warmup = &self.draws.info().warmup_gradient_evals;
+        if !in_warmup.is_empty() {
+            update = update.most_gradients(WORTHWHILE * self.draws.gradient_evals()); //~ gradients-of-fit
+        }
         let run = || update.run(posterior, train, &self.draws, rows);
         match recipe.threads {
             Some(n) => threads::pool(n)?.install(run),
@@ -177,11 +206,26 @@ impl Fit {
     }
 }
 
+/// The number of `rows` that are among those of `data`, with the same response.
+fn repeated(data: &Dataset, rows: &Dataset) -> usize {
+    let bits = |of: &Dataset, row: usize| -> Vec<u64> {
+        let y = match of.response() {
+            Response::Real(y) | Response::Counts(y) => y.row(row).to_vec(),
+            Response::Classes { index, .. } => vec![index[row] as f64],
+            Response::Censored { lower, upper } => vec![lower[row], upper[row]],
+        };
+        let x = of.x();
+        x.row(row).iter().chain(&y).map(|v| (v + 0.0).to_bits()).collect()
+    };
+    let known: HashSet<Vec<u64>> = (0..data.rows()).map(|row| bits(data, row)).collect();
+    (0..rows.rows()).filter(|row| known.contains(&bits(rows, *row))).count() //~ repeated-rows
+}
+
 /// The chance of new rows as unlike their predictions, by the responses of all new rows at once that each draw predicts; `None` of times
 /// and of fewer than [`FEWEST`] rows.
 ///
 /// u_i + 1/2 is the share of the draws whose response of row i is below the observed one, ties by half; of classes u_i is the log probability of the
-/// observed one. The sums of u_i and of u_i^2 are ranked among those of the replicates, the responses that one draw predicts of all rows, of which
+/// observed one, each times the weight of its row if rows have any. The sums of u_i and of u_i^2 are ranked among those of the replicates, the responses that one draw predicts of all rows, of which
 /// there are [`REPLICATES`] or more; the smaller of the two chances, each two-sided, counts twice.
 fn drift(fit: &Fit, rows: &Dataset) -> Result<Option<f64>, Error> {
     if rows.rows() < FEWEST || rows.response().bounds().is_some() {
@@ -200,9 +244,10 @@ fn drift(fit: &Fit, rows: &Dataset) -> Result<Option<f64>, Error> {
         Response::Real(y) | Response::Counts(y) => y[[cell / columns, cell % columns]],
         Response::Censored { .. } => f64::NAN,
     };
+    let weight = |cell: usize| rows.weights().map_or(1.0, |w| w[cell / columns]); //~ drift-weights
     let mut sums = vec![[0.0; 2]]; // of the observed responses, then of the replicates
     for (cell, measure) in measures.iter().enumerate() {
-        add(&mut sums[0], measure.u(observed(cell)));
+        add(&mut sums[0], weight(cell), measure.u(observed(cell)));
     }
     for set in 0..REPLICATES.div_ceil((chains * draws).max(1)) {
         let again;
@@ -216,8 +261,9 @@ fn drift(fit: &Fit, rows: &Dataset) -> Result<Option<f64>, Error> {
         let before = sums.len();
         sums.resize(before + chains * draws, [0.0; 2]);
         for (cell, measure) in measures.iter().enumerate() {
+            let weight = weight(cell);
             for (sums, y) in sums[before..].iter_mut().zip(one_by_one(drawn, cell)) {
-                add(sums, measure.u(y));
+                add(sums, weight, measure.u(y));
             }
         }
     }
@@ -231,9 +277,9 @@ fn drift(fit: &Fit, rows: &Dataset) -> Result<Option<f64>, Error> {
     Ok(Some((2.0 * chances[0].min(chances[1])).min(1.0)))
 }
 
-fn add(sums: &mut [f64; 2], u: f64) {
-    sums[0] += u;
-    sums[1] += u * u;
+fn add(sums: &mut [f64; 2], weight: f64, u: f64) {
+    sums[0] += weight * u;
+    sums[1] += weight * u * u;
 }
 
 /// What is seen of a response beside its predictive draws.

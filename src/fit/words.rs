@@ -196,6 +196,13 @@ impl Recipe {
         }
         line("weights", self.weights_in_words())?;
         line("noise", self.noise_in_words())?;
+        if has_response && self.transform != Transform::None && self.has_tails() {
+            let of = self.transform.in_words();
+            line(
+                "predicts",
+                format!("medians: after {of} such noise has no mean, or a boundless one"),
+            )?;
+        }
         line("starts", {
             let bias = self
                 .bias_in_words()

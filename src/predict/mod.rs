@@ -95,7 +95,7 @@ pub use decomposition::Decomposition;
 pub use held_out::HeldOut;
 pub use loo::{ComparedModel, Loo, LooComparison, LooRow};
 pub(crate) use loo::{largest_k, smoothing::Smoothing};
-pub use predictions::Predictions;
+pub use predictions::{Centre, Predictions};
 pub(crate) use regression::moments;
 pub use regression::{Coverage, Interval, crps, persistence};
 pub use scores::{Score, Scores};

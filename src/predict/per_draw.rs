@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, Axis};
 
-use super::predictions::{Predictions, Trace};
+use super::predictions::{Centre, Predictions, Trace};
 use super::survival::Times;
 use super::uncertainty::{RunningUncertainty, Uncertainty};
 use crate::Error;
@@ -122,6 +122,7 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         let noise_rows = walk.noise_rows;
         Ok(Predictions {
             mean: with_columns(walk.mean, (chains, n, rows)),
+            centre: Centre::Mean,
             noise: (noise_rows > 0).then(|| with_columns(walk.noise, (chains, n, noise_rows))),
             drawn: with_columns(walk.drawn, (chains, n, rows)),
             times: likelihood.censored().map(|censored| Times {

@@ -8,6 +8,7 @@ use ndarray::{
     Array, Array1, Array2, Array3, Array4, ArrayView, ArrayView1, ArrayView3, ArrayView4, Axis,
     RemoveAxis, ShapeError, concatenate, s,
 };
+use serde::{Deserialize, Serialize};
 
 use super::cells::map_cells;
 use super::survival::Times;
@@ -29,8 +30,9 @@ const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
 /// converts them to the units of the response before it was scaled.
 #[derive(Clone, Debug)]
 pub struct Predictions {
-    /// E[y | x, q], `[chain, draw, row, column]`.
+    /// E[y | x, q], or what `centre` says, `[chain, draw, row, column]`.
     pub(super) mean: Array4<f64>,
+    pub(super) centre: Centre,
     /// Var[y | x, q] of normal noise, `[chain, draw, row, column]`, or of one row if it is the same in
     /// all; `None` of other noise.
     pub(super) noise: Option<Array4<f64>>,
@@ -46,6 +48,33 @@ pub struct Predictions {
     /// The weights of the rows in scores, if they have any.
     pub(super) weights: Option<Array1<f64>>,
     pub(super) trace: Trace,
+}
+
+/// What the point predictions of [`Predictions`] are, by each draw: means, or medians where there is no mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Centre {
+    /// E\[y | x, q\].
+    #[default]
+    Mean,
+    /// The median of y given x and q: after a transform of the response with noise that is not normal, such as Student's t, whose mean
+    /// does not exist after a logarithm and, after a root, only with enough degrees of freedom.
+    Median,
+}
+
+impl Centre {
+    /// `mean` or `median`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Median => "median",
+        }
+    }
+
+    /// Whether it is the mean.
+    pub fn is_mean(&self) -> bool {
+        *self == Self::Mean
+    }
 }
 
 /// Quantities of the draws themselves, not of the predicted rows.
@@ -70,9 +99,14 @@ pub(crate) struct Trace {
 }
 
 impl Predictions {
-    /// The mean response of each row by each draw: E\[y | x, q\], `[chain, draw, row, column]`. After a
-    /// transform of a response whose noise is not normal it is the median, see
-    /// [`unscaled`](Self::unscaled).
+    /// What [`mean`](Self::mean) and [`posterior_mean`](Self::posterior_mean) are: means, or after a transform of a response whose
+    /// noise is not normal medians, see [`unscaled`](Self::unscaled).
+    pub fn centre(&self) -> Centre {
+        self.centre
+    }
+
+    /// The mean response of each row by each draw: E\[y | x, q\], `[chain, draw, row, column]`; medians where
+    /// [`centre`](Self::centre) says so.
     pub fn mean(&self) -> ArrayView4<'_, f64> {
         self.mean.view()
     }
@@ -91,7 +125,7 @@ impl Predictions {
     }
 
     /// The posterior mean prediction E\[y | x\], the mean of [`mean`](Self::mean) over all draws of
-    /// all chains: `[row, column]`.
+    /// all chains: `[row, column]`. Where [`centre`](Self::centre) says so, it is the posterior mean of the median.
     ///
     /// # Errors
     /// If there are no draws.
@@ -114,6 +148,7 @@ impl Predictions {
         let of_chain4 = |all: &Array4<f64>| all.slice(s![chain..=chain, .., .., ..]).to_owned();
         Ok(Self {
             mean: of_chain4(&self.mean),
+            centre: self.centre,
             noise: self.noise.as_ref().map(of_chain4),
             log_density: self.log_density().map(|l| l.slice(s![chain..=chain, .., ..]).to_owned()),
             drawn: of_chain4(&self.drawn),
@@ -216,6 +251,7 @@ impl Predictions {
         let drawn: Vec<_> = all.iter().map(|one| one.drawn.view()).collect();
         Ok(Self {
             mean: joined(axis, &mean)?,
+            centre: first.centre,
             noise: noise.map(|all| joined(axis, &all)).transpose()?,
             log_density: density.map(|all| joined(axis, &all)).transpose()?,
             drawn: joined(axis, &drawn)?,
@@ -325,7 +361,8 @@ impl Predictions {
     /// | classes | `row, class, observed, probability, probability_sd, probability_q05, probability_q50, probability_q95` |
     ///
     /// `mean` is the posterior mean of E\[y | x, q\], and columns that begin with `mean_` give the
-    /// spread of that expectation over the draws, the uncertainty about it. `new_` are quantiles of
+    /// spread of that expectation over the draws, the uncertainty about it. Where there are [medians](Self::centre) in place of
+    /// expectations these columns are `median`, `median_sd`, `median_q05`, `median_q50` and `median_q95`. `new_` are quantiles of
     /// a new observation, which include its noise. They are left out of counts in several
     /// categories, whose means are proportions. `observed` is 1 for the class that was observed and
     /// 0 for the others. Names that a spreadsheet would take for formulas have a single quote
@@ -370,7 +407,7 @@ impl Predictions {
         let names: Vec<String> = self.column_names().iter().map(cell).collect();
         let of_classes = self.is_of_classes();
         let [column, mean] =
-            if of_classes { ["class", "probability"] } else { ["response", "mean"] };
+            if of_classes { ["class", "probability"] } else { ["response", self.centre.name()] };
         let observed = self.observed_columns().ok().filter(|_| self.times.is_none());
         let bounds = self.observed().and_then(Response::bounds);
         let times = self.times_in_csv(times);

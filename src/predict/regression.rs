@@ -4,7 +4,7 @@ use ndarray::{Array2, Array3, Array4, ArrayView1, ArrayView2, ArrayView4, Axis, 
 
 use super::cells::{any_nan, map_cells};
 use super::conformal::check_level;
-use super::predictions::Predictions;
+use super::predictions::{Centre, Predictions};
 use crate::Error;
 use crate::data::{Dataset, Response, Scaler, mean_by};
 use crate::diagnostics::quantile;
@@ -342,8 +342,11 @@ impl Predictions {
     ///
     /// and the [mean](Self::mean) is E\[y | x, q\] = E\[g^-1(shift + z scale) | x, q\] where the noise of z is
     /// normal: [`moments_of_inverse`](crate::data::PowerTransform::moments_of_inverse). Of other noise, such as
-    /// Student's t, whose mean does not exist after a logarithm, it is the median,
-    /// g^-1(shift + f(x; q) scale).
+    /// Student's t, it is the median, g^-1(shift + f(x; q) scale), and [`centre`](Self::centre) is [`Centre::Median`]: for
+    /// nu degrees of freedom P(z > c) falls as c^-nu, and g^-1 rises as e^z after a logarithm, where y has no mean
+    /// whatever nu is, and as z^(1/lambda) of a power, where it has one only for nu > 1/lambda (and, below 0 of Yeo-Johnson,
+    /// nu > 1/(2 - lambda)). The average of medians is below that of responses where these have a tail to the right: add up
+    /// [draws](Self::predictive_draws), not medians.
     ///
     /// ```
     /// use bnn_mcmc::data::Standardise;
@@ -386,14 +389,18 @@ impl Predictions {
             let unscaled = scaler.inverse(flat)?.into_shape_with_order(shape);
             Ok(unscaled.expect("the shape is the one from before"))
         };
-        let mean = match &self.noise {
+        let (mean, centre) = match &self.noise {
             //~ unscaled-mean
-            Some(noise) if !scaler.is_affine() => moments(scaler, &self.mean, noise, 0),
-            _ => unscale(&self.mean)?,
+            Some(noise) if !scaler.is_affine() => {
+                (moments(scaler, &self.mean, noise, 0), self.centre)
+            }
+            _ if scaler.is_affine() => (unscale(&self.mean)?, self.centre),
+            _ => (unscale(&self.mean)?, Centre::Median),
         };
         let slopes = scaler.log_derivative(y.view())?;
         Ok(Self {
             mean,
+            centre,
             noise: None,
             drawn: unscale(&self.drawn)?,
             times: None,

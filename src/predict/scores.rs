@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::calibration::{Bins, reliability};
 use super::cells::map_cells;
 use super::classification::{accuracy, brier};
-use super::predictions::Predictions;
+use super::predictions::{Centre, Predictions};
 use super::regression::{Interval, crps_sorted, mean_of_cells};
 use crate::Error;
 use crate::data::{Response, mean_by};
@@ -26,7 +26,7 @@ pub struct Score {
     /// `coverage_95` and `width_95`, of the posterior predictive draws.
     #[serde(with = "nan_as_null")]
     pub posterior: f64,
-    /// The mean over draws of each draw's own score, as tutorials often report. NaN for `crps`,
+    /// The mean over draws of each draw's own score, as tutorials often report. NaN for `mae_median`, `crps`,
     /// `coverage_95` and `width_95`, which take many draws.
     #[serde(with = "nan_as_null")]
     pub draws_mean: f64,
@@ -40,7 +40,8 @@ pub struct Score {
 ///
 /// | name | response | what it is |
 /// | --- | --- | --- |
-/// | `rmse`, `mae` | real, counts | root mean squared and mean absolute error, over all columns; of counts of categories, as proportions |
+/// | `rmse`, `mae` | real, counts | root mean squared and mean absolute error of means, or of what [`centre`](Self::centre) says, over all columns; of counts of categories, as proportions |
+/// | `mae_median` | real, counts in one column | mean absolute error of the medians of the posterior predictive draws, which have the smallest one |
 /// | `crps` | real, counts in one column | [continuous ranked probability score](super::crps), mean over rows and columns |
 /// | `coverage_95` | real, counts in one column | the share of responses within their 95 % [predictive interval](Predictions::predictive_interval) |
 /// | `width_95` | real, counts in one column | the mean width of these intervals |
@@ -59,6 +60,9 @@ pub struct Scores {
     pub scores: Vec<Score>,
     /// The number of rows predicted.
     pub rows: usize,
+    /// What `rmse` and `mae` are of.
+    #[serde(default, skip_serializing_if = "Centre::is_mean")]
+    pub centre: Centre,
     /// The sum of the weights of the rows; `None` if they have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
@@ -73,7 +77,8 @@ impl Scores {
 
 impl fmt::Display for Scores {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns = ["posterior mean", "mean of draws", "sd of draws"];
+        let centre = format!("posterior {}", self.centre.name());
+        let columns = [centre.as_str(), "mean of draws", "sd of draws"];
         writeln!(f, "{:24} {:>15} {:>15} {:>15}", "", columns[0], columns[1], columns[2])?;
         for s in &self.scores {
             let label = match s.name.as_str() {
@@ -81,6 +86,7 @@ impl fmt::Display for Scores {
                 "integrated_brier" => "integrated Brier score",
                 "coverage_95" => "95 % interval, coverage",
                 "width_95" => "95 % interval, width",
+                "mae_median" => "mae of new medians",
                 name => name,
             };
             write!(f, "{label:24}")?;
@@ -146,7 +152,7 @@ impl Predictions {
         let each: Vec<f64> = densities.rows().into_iter().map(of_draw).collect();
         let averaged = mean_by(weights, self.log_predictive_densities()?.into_iter());
         scores.push(with_spread("log_predictive_density", averaged, each));
-        Ok(Scores { scores, rows, weight: weights.map(|w| w.sum()) })
+        Ok(Scores { scores, rows, centre: self.centre(), weight: weights.map(|w| w.sum()) })
     }
 
     /// The log predictive density of each row, in nats, `[row]`: log of the mean over all draws of all chains of
@@ -167,20 +173,22 @@ fn flat(densities: ArrayView3<f64>, n: usize, rows: usize) -> ArrayView2<f64> {
 }
 
 /// The scores of the posterior predictive draws of numbers, which are sorted only once.
-fn predictive_scores(predictions: &Predictions, y: &Array2<f64>) -> Result<[Score; 3], Error> {
+fn predictive_scores(predictions: &Predictions, y: &Array2<f64>) -> Result<[Score; 4], Error> {
     let (columns, level) = (y.ncols(), 0.95);
     let cells = map_cells(predictions.predictive_draws(), &|cell, sorted| {
         let crps = crps_sorted(sorted, y[(cell / columns, cell % columns)]);
         let end = |p: f64| predictions.quantile_of_new(sorted, p);
-        [crps, end(0.5 - 0.5 * level), end(0.5 + 0.5 * level)]
+        let off = (y[(cell / columns, cell % columns)] - end(0.5)).abs(); //~ error-of-median
+        [off, crps, end(0.5 - 0.5 * level), end(0.5 + 0.5 * level)]
     });
     let number = |k: usize| Array2::from_shape_fn(y.dim(), |(i, j)| cells[i * columns + j][k]);
-    let interval = Interval { level, lower: number(1), upper: number(2) };
+    let interval = Interval { level, lower: number(2), upper: number(3) };
     let only = |name: &str, posterior: f64| with_spread(name, posterior, Vec::new());
     let weights = predictions.weights();
     let [share, width] = interval.share_and_width(y.view(), weights)?;
     Ok([
-        only("crps", mean_of_cells(number(0).view(), weights)),
+        only("mae_median", mean_of_cells(number(0).view(), weights)),
+        only("crps", mean_of_cells(number(1).view(), weights)),
         only("coverage_95", share),
         only("width_95", width),
     ])

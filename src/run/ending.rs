@@ -20,7 +20,7 @@ pub(super) struct Sizes {
 pub(super) struct Ending {
     stop: StopHandle,
     failed: AtomicBool,
-    /// Whether a step was cut: no chain goes on, whatever becomes of the handle.
+    /// Whether a step was cut, or checkpoints have no place any more: no chain goes on, whatever becomes of the handle.
     cut: AtomicBool,
 }
 

@@ -206,6 +206,8 @@ impl Rounds {
         let saved = caught("the checkpoint", || saver.save(chains, frozen, seconds));
         if saved.is_err() {
             self.ending.fail();
+        } else if saver.has_no_folder() {
+            self.ending.cut(); //~ folder-is-gone
         }
         saved
     }

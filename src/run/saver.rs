@@ -179,6 +179,11 @@ impl Saver {
         self.since > 0 || self.error.is_some()
     }
 
+    /// Whether checkpoints have no place any more.
+    pub fn has_no_folder(&self) -> bool {
+        self.error.is_some() && self.store.has_no_folder()
+    }
+
     pub fn save(&mut self, chains: &[Box<dyn Chain + '_>], frozen: bool, seconds: [f64; 2]) {
         self.error = self.try_save(chains, frozen, seconds).err();
         (self.since, self.last) = (0, Instant::now());

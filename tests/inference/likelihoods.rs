@@ -202,7 +202,8 @@ fn check_calibration<L: Likelihood + Copy>(
     }
     let scores = right.scores().unwrap();
     let names: Vec<&str> = scores.scores.iter().map(|s| s.name.as_str()).collect();
-    let expected = ["rmse", "mae", "crps", "coverage_95", "width_95", "log_predictive_density"];
+    let expected =
+        ["rmse", "mae", "mae_median", "crps", "coverage_95", "width_95", "log_predictive_density"];
     assert_eq!(names, expected);
     let wrong = predictions(wrong);
     let ks = wrong.pit(1).unwrap().ks_distance();

@@ -265,10 +265,12 @@ fn noise_hides_disagreement_and_is_summarised_apart() {
 fn the_table_of_scores_leaves_out_what_single_draws_do_not_have() {
     let scores = simulated(0.3, 0.0).scores().unwrap();
     let names: Vec<&str> = scores.scores.iter().map(|s| s.name.as_str()).collect();
-    let expected = ["rmse", "mae", "crps", "coverage_95", "width_95", "log_predictive_density"];
+    let expected =
+        ["rmse", "mae", "mae_median", "crps", "coverage_95", "width_95", "log_predictive_density"];
     assert_eq!(names, expected);
     for s in &scores.scores {
-        let predictive = ["crps", "coverage_95", "width_95"].contains(&s.name.as_str());
+        let predictive =
+            ["mae_median", "crps", "coverage_95", "width_95"].contains(&s.name.as_str());
         assert_eq!(s.draws_mean.is_nan(), predictive, "{}", s.name);
     }
     let table = scores.to_string();

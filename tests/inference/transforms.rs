@@ -1,6 +1,7 @@
 //! Predictions of a response that was transformed: densities, means, quantiles and scores in its own units.
 
 use bnn_mcmc::data::{Scaler, Standardise, Transform};
+use bnn_mcmc::predict::Centre;
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Array3, Axis, s};
 
@@ -145,7 +146,31 @@ fn the_median_stands_for_the_mean_of_heavy_tails() {
     let drawn = own.predictive_draws().slice(s![.., .., 5, 0]).to_owned();
     let below = drawn.iter().filter(|y| **y < median).count() as f64 / drawn.len() as f64;
     assert!((below - 0.5).abs() < 0.03, "{below}");
+    // No column is called a mean.
+    assert_eq!([own.centre(), on_scale.centre()], [Centre::Median, Centre::Mean]);
+    let header = |predictions: &Predictions| {
+        let mut bytes = Vec::new();
+        predictions.write_csv(&mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap().lines().next().unwrap().to_string()
+    };
+    let new = "new_q05,new_q50,new_q95";
+    for (predictions, name) in [(&own, "median"), (&on_scale, "mean")] {
+        let columns = format!("{name},{name}_sd,{name}_q05,{name}_q50,{name}_q95,{new}");
+        assert_eq!(header(predictions), format!("row,response,observed,{columns}"));
+        let scores = predictions.scores().unwrap().to_string();
+        assert!(scores.contains(&format!("posterior {name} ")), "{scores}");
+    }
     let scores = own.scores().unwrap();
+    // The medians of all draws, by hand.
+    let mut error = 0.0;
+    for (row, y) in data.real().unwrap().column(0).iter().enumerate() {
+        let drawn = own.predictive_draws().slice(s![.., .., row, 0]).to_owned();
+        let mut drawn: Vec<f64> = drawn.into_iter().collect();
+        drawn.sort_by(f64::total_cmp);
+        error += (0.5 * (drawn[3_999] + drawn[4_000]) - y).abs() / 80.0;
+    }
+    let found = scores.get("mae_median").unwrap();
+    assert!((found.posterior / error - 1.0).abs() < 1e-12 && found.draws_mean.is_nan());
     assert_eq!(scores.get("crps").unwrap().posterior, f64::INFINITY);
     assert!(scores.get("rmse").unwrap().posterior.is_finite());
     assert!(scores.get("coverage_95").unwrap().posterior > 0.5);

@@ -755,6 +755,13 @@ mutants! {
         "transforms: noise of the first row for all"
             at "noise-of-row": "variances[k % width]" => "variances[k % columns]"
 
+    caught_by "inference" "transforms::the_median_stands_for_the_mean_of_heavy_tails"
+        "scores: the error of the upper quartile for that of the median"
+            at "error-of-median": "end(0.5)" => "end(0.75)"
+    caught_by "run" "fit_transforms::heavy_tails_have_medians"
+        "a fit says means where predictions are medians"
+            at "centre-of-fit": "Centre::Median" => "Centre::Mean"
+
     // Fits and new rows.
     caught_by "inference" "new_rows::unscaled_predictions_are_those_of_the_unscaled_response"
         "unscaled predictions: the Jacobian with the other sign"
@@ -1361,6 +1368,15 @@ mutants! {
             at "drift-rank": "(1 + below.min(above)) as f64" => "(1 + below) as f64"
         "no stream has drifted"
             at "has-drifted": "chance < DRIFTED" => "chance < 0.0 * DRIFTED"
+    caught_by "run" "fit_folders::a_run_ends_when_its_folder_is_gone"
+        "a run goes on without its folder"
+            at "folder-is-gone": "self.ending.cut()" => "()"
+    caught_by "run" "fit_update::rows_that_a_new_fit_is_better_for_are_refused"
+        "an update has no most gradients"
+            at "most-gradients": "needed > most as f64" => "needed > f64::INFINITY"
+    caught_by "run" "fit_update::rows_that_were_learnt_from_are_told"
+        "no row is known"
+            at "repeated-rows": "known.contains(&bits(rows, *row))" => "known.is_empty()"
     // Figures and the report.
     caught_by "report:figures" "calibration::transforms_are_those_of_numpy_and_scipy"
         "report, PIT: the curve without the uniform one taken off"

@@ -339,6 +339,12 @@ fn the_linear_model_is_that_of_the_same_rows() {
     let linear = fit.linear_model().unwrap();
     assert_eq!(linear.network().sizes().len(), 2);
     assert_eq!(linear.validation().unwrap().x(), fit.validation().unwrap().x());
+    assert_eq!(linear.feature_scaler(), fit.feature_scaler());
+    // Saved, it is the same.
+    linear.save(folder.path().join("linear")).unwrap();
+    let loaded = Fit::load(folder.path().join("linear")).unwrap();
+    assert_eq!(loaded.validation(), fit.validation());
+    assert_eq!(loaded.draws(), linear.draws());
     // It is the candidate by its name.
     let by_name = Fit::regression("strength").reader(|r| r.ignore(["id"]).drop_missing_rows());
     let by_name = by_name.model(Candidate::Linear).validation(0.25).seed(4);
@@ -350,6 +356,25 @@ fn the_linear_model_is_that_of_the_same_rows() {
     let fit = Fit::counts("y").hidden(&[2]).chains(1).warmup(50).draws(50).fit(&counts).unwrap();
     let linear = fit.linear_model().unwrap();
     assert!(linear.recipe().to_string().contains("half-t"), "{}", linear.recipe());
+    // And so it is where it is a candidate.
+    let of_data = Fit::counts("y").model(Candidate::Linear).chains(2).warmup(500).draws(500);
+    let by_name = of_data.fit(&counts).unwrap();
+    assert_eq!(linear.draws().values(), by_name.draws().values());
+}
+
+/// Of classes that a line tells apart the linear model is no straw man: no prior of a fixed width holds its weights back.
+#[test]
+fn the_linear_model_of_classes_follows_the_data() {
+    let x = Array2::from_shape_fn((60, 2), |(i, j)| ((7 * i + 3 * j * i) % 60) as f64);
+    let class = x.rows().into_iter().map(|x| usize::from(x[0] + 0.5 * x[1] > 45.0)).collect();
+    let data = Dataset::classification(x, class, ["a", "b"]).unwrap();
+    let of = |recipe: Recipe| {
+        recipe.chains(2).warmup(500).draws(500).fit(&data).unwrap().loo().unwrap().elpd
+    };
+    let linear = of(Fit::classification("y").model(Candidate::Linear));
+    let fixed = of(Fit::classification("y").hidden(&[]).weights(WeightPrior::FanIn));
+    println!("{linear}, with a fixed width {fixed}");
+    assert!(linear > 0.7 * fixed, "{linear} {fixed}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::error::Difference;
 use bnn_mcmc::fit::{Fit, WeightPrior};
 use bnn_mcmc::prelude::*;
@@ -200,6 +201,30 @@ fn draws_that_cannot_be_saved_are_not_lost() {
     let again = recipe().in_folder(&run).read_csv(&train).unwrap();
     assert!(again.save_error().is_none());
     assert_eq!(Fit::load(&run).unwrap().draws().values(), fit.draws().values());
+}
+
+/// A run that nobody would find ends at its next checkpoint, and its draws are kept beside its place.
+#[test]
+#[cfg(unix)]
+fn a_run_ends_when_its_folder_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (train, run) = (training_file(folder.path()), folder.path().join("run"));
+    let (from, to) = (run.clone(), folder.path().join("renamed"));
+    let watch = std::thread::spawn(move || {
+        let draws = from.join("checkpoint.draws");
+        wait_until("the first draws", || fs::metadata(&draws).is_ok_and(|file| file.len() > 0));
+        fs::rename(&from, to).unwrap();
+    });
+    let long = recipe().draws(1_000_000).checkpoint_every(Every::Draws(20));
+    let fit = long.in_folder(&run).read_csv(&train).unwrap();
+    watch.join().unwrap();
+    let n = fit.draws().n_draws();
+    assert!(n > 0 && n < 1_000_000 && fit.draws().info().stopped_early, "{n}");
+    let error = fit.save_error().unwrap().to_string();
+    assert!(error.contains(&format!("whose {n} draws of each chain are in ")), "{error}");
+    let kept = Fit::load(folder.path().join("run.kept")).unwrap();
+    assert_eq!(kept.draws(), fit.draws());
+    assert!(!run.exists());
 }
 
 #[test]

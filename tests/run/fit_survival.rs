@@ -201,6 +201,16 @@ fn bounds_are_read_and_saved() {
     let data = Dataset::censored(fit.data().x().clone(), lower.clone(), upper.clone()).unwrap();
     let data = data.with_feature_names(["x"]).unwrap().with_response_names(["days"]).unwrap();
     assert_eq!(recipe.fit(&data).unwrap().draws().flat(), fit.draws().flat());
+    // Of numbers of any sign a lower bound may be -inf.
+    fs::write(&path, text.replace(",0\n", ",-inf\n")).unwrap();
+    let normal = recipe.clone().noise(Noise::Normal).in_folder(folder.path().join("normal"));
+    let fit = normal.read_csv(&path).unwrap();
+    let (lower, upper) = fit.data().response().bounds().unwrap();
+    assert_eq!((lower[2], upper[2]), (f64::NEG_INFINITY, time(2) + 0.5));
+    assert_eq!(Fit::load(folder.path().join("normal")).unwrap().data(), fit.data());
+    let nothing = "until,x,days\n1,1,1\n,2,-inf\n2,3,1\n";
+    fs::write(&path, nothing).unwrap();
+    refused!(normal.read_csv(&path), Cell { row: "line 3", column: "until" });
     fs::write(&path, text.replacen(&format!("{},", 1.2 * time(3)), "0.01,", 1)).unwrap();
     refused!(recipe.read_csv(&path), Cell { row: "line 5", column: "until" });
 }

@@ -5,6 +5,7 @@ use std::fs;
 
 use bnn_mcmc::data::{Standardise, Transform};
 use bnn_mcmc::fit::{Fit, Method, Noise, Recipe};
+use bnn_mcmc::predict::Centre;
 use bnn_mcmc::prelude::*;
 use ndarray::{Array2, array};
 use shared::refused;
@@ -206,6 +207,16 @@ fn heavy_tails_have_medians() {
     own.mean().iter().zip(&log.mean()).for_each(|(y, z)| close(*y, z.exp()));
     let sd = fit.predict_noise_sd(data.x().view()).unwrap();
     assert!(sd.iter().all(|sd| *sd == f64::INFINITY));
+    // Which is said.
+    assert_eq!([fit.centre(), by_hand.centre()], [Centre::Median, Centre::Mean]);
+    assert_eq!([own.centre(), log.centre()], [Centre::Median, Centre::Mean]);
+    let words =
+        [&fit, &by_hand].map(|fit| fit.recipe().to_string().contains("\npredicts    medians"));
+    assert_eq!(words, [true, false]);
+    let normal = self::recipe().hidden(&[]).transform(Transform::Log).fit(&data).unwrap();
+    assert_eq!(normal.centre(), Centre::Mean);
+    assert_eq!(normal.predict(&data).unwrap().centre(), Centre::Mean);
+    assert!(!normal.recipe().to_string().contains("predicts"));
 }
 
 #[test]

@@ -63,9 +63,7 @@ fn beside_a_new_fit(updated: &UpdatedFit) -> (Vec<f64>, f64) {
         (a.mean().unwrap() - b.mean().unwrap()) / error
     };
     let z = of(fit).into_iter().zip(of(&again)).map(z).collect();
-    let draws = again.draws();
-    let gradients = draws.gradient_evals() + draws.info().warmup_gradient_evals.iter().sum::<u64>();
-    (z, updated.gradient_evals as f64 / gradients as f64)
+    (z, updated.gradient_evals as f64 / again.draws().gradient_evals() as f64)
 }
 
 fn sequences() -> Vec<(&'static str, Recipe, &'static str)> {
@@ -117,7 +115,7 @@ fn updates_are_right(step: usize) {
             );
             assert!(z.iter().all(|z| z.abs() <= 4.0), "{name}: {z:?}");
             assert!(!updated.has_drifted(), "{name}: {updated}");
-            assert!(share <= if more == 10 { 0.2 } else { 0.25 }, "{name}: {share}");
+            assert!(share <= if more == 10 { 0.1 } else { 0.4 }, "{name}: {share}");
             all.extend(z);
         }
     }
@@ -313,4 +311,40 @@ fn the_scale_of_a_column_that_was_constant_stays() {
     let updated = fit.update(&fit.read(&path).unwrap()).unwrap().fit;
     assert_eq!(updated.feature_scaler(), fit.feature_scaler());
     assert!(updated.predict(&fit.read(&path).unwrap()).is_ok());
+}
+
+/// What would take more gradients than the run took is told before they are spent.
+#[test]
+fn rows_that_a_new_fit_is_better_for_are_refused() {
+    let (first, new) = split(&rows(100, "real", 5), 60);
+    let recipe = Fit::regression("y").hidden(&[2]).method(Method::Nuts).chains(2);
+    let fit = recipe.warmup(200).draws(200).fit(&first).unwrap();
+    let y = new.real().unwrap().mapv(|y| y + 60.0);
+    let far = new.clone().with_real_response(y).unwrap();
+    refused!(fit.update(&far), Argument { name: "gradients that the new rows need" });
+    // An update of an update has no run to compare with.
+    let near = fit.update(&new.select(&[0, 1]).unwrap()).unwrap();
+    assert!(near.fit.draws().info().warmup_gradient_evals.is_empty());
+}
+
+/// Rows that are known are counted, whatever their place, by their features and their response.
+#[test]
+fn rows_that_were_learnt_from_are_told() {
+    for response in ["real", "counts", "classes"] {
+        let (first, new) = split(&rows(64, response, 5), 60);
+        let recipe = match response {
+            "real" => Fit::regression("y"),
+            "counts" => Fit::counts("y"),
+            _ => Fit::classification("y"),
+        };
+        let fit = recipe.hidden(&[]).chains(2).warmup(200).draws(200).fit(&first).unwrap();
+        let known = first.select(&[59, 3]).unwrap();
+        let updated = fit.update(&known.with_rows(&new).unwrap()).unwrap();
+        assert_eq!(updated.repeated, 2, "{response}");
+        let said = updated.to_string();
+        assert!(said.contains("; 2 rows of them, equal to what the fit had learnt"), "{said}");
+        let updated = fit.update(&new).unwrap();
+        assert_eq!(updated.repeated, 0, "{response}");
+        assert!(!updated.to_string().contains("equal to"), "{updated}");
+    }
 }

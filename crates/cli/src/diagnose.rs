@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use bnn_mcmc::data::Response;
 use bnn_mcmc::diagnostics::{BlockSummary, Judge, Summary, Verdict};
 use bnn_mcmc::draws::Draws;
-use bnn_mcmc::fit::{Fit, PriorSensitivity, Search};
+use bnn_mcmc::fit::{AnyLikelihood, Fit, PriorSensitivity, Search};
 use bnn_mcmc::predict::Scores;
 use clap::Args;
 use serde::Serialize;
@@ -156,7 +156,13 @@ pub fn model(fit: &Fit) -> String {
     let kind = match data.response() {
         Response::Counts(_) => "counts".to_string(),
         Response::Censored { .. } => "survival times".to_string(),
-        Response::Classes { names, .. } => count(names.len(), "class"),
+        Response::Classes { names, .. } => {
+            let n = count(names.len(), "class");
+            match fit.posterior().likelihood() {
+                AnyLikelihood::Ordinal(_) => format!("{n} in order: {}", names.join(" < ")),
+                _ => n,
+            }
+        }
         _ => "real".to_string(),
     };
     let mut rows = count(data.rows(), "row");
@@ -177,8 +183,10 @@ pub fn model(fit: &Fit) -> String {
     let parameters = count(fit.draws().layout().dim(), "parameter");
     let columns = fit.response_scaler().map(|scaler| scaler.columns()).unwrap_or_default();
     let transformed = columns.iter().filter_map(|column| Some((&column.name, column.transform?)));
-    let transforms: String =
-        transformed.map(|(name, power)| format!("transform `{name}`: {power}\n")).collect();
+    let medians = if fit.centre().is_mean() { "" } else { "; predictions are medians" };
+    let transforms: String = transformed
+        .map(|(name, power)| format!("transform `{name}`: {power}{medians}\n"))
+        .collect();
     let filled: String =
         fit.stand_ins().iter().map(|stand_in| format!("filled    {stand_in}\n")).collect();
     format!(

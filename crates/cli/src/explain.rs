@@ -159,6 +159,11 @@ pub fn run(args: &ExplainArgs) -> Result<Ended, Failure> {
         text += &together(&effect);
         found.pair = Some(effect);
     }
+    if !fit.centre().is_mean() {
+        output::note(
+            "effects are on medians, and not on means, which this noise does not have after a transform",
+        );
+    }
     output::print(&text)?;
     if let Some(path) = &args.out {
         file::write(path, &csv(&found.effects)?)?;

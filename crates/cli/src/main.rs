@@ -116,6 +116,10 @@ fn main() -> ExitCode {
     if let Err(error) = signals::listen() {
         output::note(&format!("warning: signals end the command without a save: {error}"));
     }
+    if let Err(Failure { code, message }) = check_arguments() {
+        output::note(&format!("{} {message}", output::bad("error:")));
+        return ExitCode::from(code);
+    }
     let ended = match Cli::parse().command {
         Command::Fit(args) => fit::run(*args),
         Command::Merge(args) => fit::merge(&args),
@@ -140,6 +144,17 @@ fn main() -> ExitCode {
             output::note(&format!("{} {}", output::bad("error:"), message.trim_end()));
             ExitCode::from(code)
         }
+    }
+}
+
+/// An error about an argument that no file of a run could hold.
+fn check_arguments() -> Result<(), Failure> {
+    match std::env::args_os().find(|argument| argument.to_str().is_none()) {
+        None => Ok(()),
+        Some(argument) => Err(Failure::usage(format!(
+            "`{}` is not written in UTF-8, as names in the files of a run are: give the file or folder another name",
+            argument.to_string_lossy()
+        ))),
     }
 }
 

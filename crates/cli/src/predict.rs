@@ -9,7 +9,7 @@ use bnn_mcmc::data::{Lines, Response, StandIn, csv_cell, unguarded};
 use bnn_mcmc::error::Row;
 use bnn_mcmc::fit::{Fit, Imputed, Outside};
 use bnn_mcmc::ndarray::{ArrayView2, Axis};
-use bnn_mcmc::predict::{Conformal, Decomposition, Interval, PredictionSets, Predictions};
+use bnn_mcmc::predict::{Centre, Conformal, Decomposition, Interval, PredictionSets, Predictions};
 use clap::Args;
 
 use crate::output::{self, count};
@@ -22,14 +22,17 @@ const BLOCK: usize = 1 << 25;
 /// Predicts the rows of another table, as CSV, in the units of the response
 ///
 /// One line for each row: the mean, its uncertainty (standard deviation and quantiles over the
-/// draws), and the quantiles of a new observation, noise included; of classes one line for each row
-/// and class, with its probability; of survival times also their median. Quantiles are of 5, 50 and 95 %: the outer two are an interval
+/// draws), and the quantiles of a new observation, noise included; of two classes the probability of the second one, of more classes
+/// one line for each row and class; of survival times also their median. Quantiles are of 5, 50 and 95 %: the outer two are an interval
 /// of 90 %, where scores and the figures of `report` have intervals of 95 %. `row` counts the rows
 /// that are predicted from 0, and `line` is the line of the table. Standard error says which lines
 /// lie outside the range of the training data.
 ///
 /// Large tables are predicted in blocks of rows. The noise in the quantiles of new observations is
 /// drawn along the rows of a block, so that these quantiles depend a little on where a row stands.
+///
+/// After a transform of the response with noise of Student's t, which has no mean then, the columns `median`, `median_sd` and so on
+/// take the place of `mean`: the median of a new observation by each draw, averaged over the draws.
 #[derive(Args)]
 pub struct PredictArgs {
     /// The folder of the run
@@ -164,7 +167,10 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
     };
     out.end()?;
     output::note(&note);
-    least_known.told().iter().for_each(|note: &String| output::note(note));
+    if !fit.centre().is_mean() {
+        output::note("medians, and no means, which this noise does not have after a transform");
+    }
+    least_known.told(fit.centre()).iter().for_each(|note: &String| output::note(note));
     if let Some(conformal) = &conformal {
         of_calibration.flatten().iter().for_each(|note: &String| output::note(note));
         output::note(&conformal.to_string());
@@ -265,7 +271,7 @@ impl Regions {
     }
 }
 
-/// The rows whose mean is least known.
+/// The rows whose mean, or median, is least known.
 #[derive(Default)]
 struct LeastKnown {
     /// How much is not known, and the place.
@@ -290,10 +296,11 @@ impl LeastKnown {
     }
 
     /// A note on them, of more rows than are named.
-    fn told(&self) -> Option<String> {
-        let places: Vec<&str> = self.rows.iter().map(|(_, place)| &place[..]).collect();
+    fn told(&self, centre: Centre) -> Option<String> {
+        let (places, centre): (Vec<&str>, _) =
+            (self.rows.iter().map(|(_, place)| &place[..]).collect(), centre.name());
         let is_told = self.of > Self::SHOWN;
-        is_told.then(|| format!("the mean is least known in lines {}", places.join(", ")))
+        is_told.then(|| format!("the {centre} is least known in lines {}", places.join(", ")))
     }
 }
 

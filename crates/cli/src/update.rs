@@ -13,8 +13,9 @@ use crate::{Ended, Failure, fit, folder, output, predict, signals, words};
 /// Learns from new rows of a finished run, without a new fit
 ///
 /// The draws of the run are weighted by the likelihood of the new rows or, where these say too much for that, moved in
-/// steps: a fifth or less of the gradients of a new fit, for the same posterior. Scalings stay those of the first
-/// rows. Standard error says whether the new rows are like those that the run has predicted. The result is a run in
+/// steps, which take about a third of the gradients of a new fit for half as many rows again, for the same posterior. Rows so far from the run's predictions
+/// that moves would take more than twice its gradients are refused before they are made: fit all rows then. Scalings stay those of the first
+/// rows. Standard error says whether the new rows are like those that the run has predicted, and how many the run had learnt from before. The result is a run in
 /// a folder of its own.
 #[derive(Args)]
 pub struct UpdateArgs {

@@ -117,6 +117,11 @@ impl Fit {
     }
 
     /// Whether the fits are of imputed tables.
+    /// `mean`, or `median` where point predictions are medians.
+    fn centre(&self) -> &'static str {
+        self.0.first().centre().name()
+    }
+
     fn is_imputed(&self) -> bool {
         self.0.tables().is_some()
     }

@@ -121,7 +121,15 @@ impl Schema {
                 |problem: String| table.problem(format!("column `{}` {problem}", shown(name)));
             let levels = labels
                 .map(|labels| labels.into_iter().map(Cow::into_owned).collect::<Vec<String>>());
+            // True and false in text are what they are in a table with types.
+            let is_text_of_bools = role == Role::Feature
+                && !certain
+                && table.type_of(j).is_none()
+                && levels
+                    .as_ref()
+                    .is_some_and(|levels| !levels.is_empty() && levels.iter().all(is_bool)); //~ bools-of-text
             let levels: Option<Vec<String>> = match levels {
+                Some(_) if is_text_of_bools => None,
                 Some(levels) if matches!(role, Role::Response(_)) && !reader.classes.is_empty() => {
                     Some(in_order(&levels, &reader.classes).map_err(problem)?)
                 }
@@ -215,7 +223,8 @@ impl Schema {
                     let name = name.clone();
                     let is_bool = table.type_of(j) == Some(&ColumnType::Bools);
                     let bools = role == Role::Event
-                        || (role == Role::Feature && is_bool && levels.is_none());
+                        || (role == Role::Feature && is_bool && levels.is_none())
+                        || is_text_of_bools;
                     columns.push(Column { name, role, levels, bools, dates: None, missing });
                 }
             }
@@ -273,6 +282,10 @@ impl Schema {
         numbers.stand_ins = self.missing(&order, &count);
         self.data(table, numbers)
     }
+}
+
+fn is_bool(label: &String) -> bool {
+    ["true", "false"].iter().any(|word| label.eq_ignore_ascii_case(word))
 }
 
 /// The classes that occur, in the order in which they were named.

@@ -284,10 +284,17 @@ impl Schema {
             if let Some(upper) = upper.last_mut() {
                 let time = y[lines.rows() * outputs];
                 *upper = if upper.is_nan() { time } else { *upper }; //~ time-of-event
+                let until = || {
+                    let until = used.iter().find(|(column, ..)| column.role == Role::Until);
+                    until.map_or(0, |until| until.1)
+                };
+                if time == f64::NEG_INFINITY && *upper == f64::INFINITY {
+                    let problem = "neither bound is known: leave the row out".to_string();
+                    return Err(table.cell_problem(line, until(), problem));
+                }
                 if *upper < time {
                     let problem = format!("the upper bound {upper} is below the time, {time}");
-                    let until = used.iter().find(|(column, ..)| column.role == Role::Until);
-                    return Err(table.cell_problem(line, until.map_or(0, |u| u.1), problem));
+                    return Err(table.cell_problem(line, until(), problem));
                 }
             }
             lines.push(line);

@@ -241,7 +241,21 @@ impl Schema {
     /// ```
     pub fn in_words(&self) -> Vec<(String, String)> {
         let line = |column: &Column| {
-            (column.name.clone(), column.in_words(self.reader.encoding, self.reader.imputes))
+            let mut words = column.in_words(self.reader.encoding, self.reader.imputes);
+            if let (Role::Response(_), Some(found)) = (column.role, &column.levels) {
+                let named = self.reader.classes.iter();
+                let absent: Vec<String> = named
+                    .filter(|class| !found.contains(class))
+                    .map(|class| format!("`{}`", shown(class)))
+                    .collect();
+                if !absent.is_empty() {
+                    words += &format!(
+                        "; no row has the class {}, which the model does not have",
+                        absent.join(", ")
+                    ); //~ absent-classes
+                }
+            }
+            (column.name.clone(), words)
         };
         self.columns.iter().map(line).collect()
     }

@@ -9,7 +9,7 @@ use super::{CsvReader, Decimal, Delimiter, Header, Lines};
 use crate::Error;
 use crate::cells::{Rows, Separator, TakesRow, decode, shown};
 use crate::data::Task;
-use crate::data::dataset::{NOT_A_WEIGHT, is_weight};
+use crate::data::dataset::{NOT_A_WEIGHT, is_count, is_weight};
 use crate::error::Row;
 use crate::message::{self, Advice};
 
@@ -356,11 +356,20 @@ impl<'t> Table<'t> {
             }
             Ok(value) if role == Role::Weight && !is_weight(value) => NOT_A_WEIGHT,
             Ok(value) if role == Role::Until && value == f64::INFINITY => return Ok(value),
+            // It is not known from when on: beside an upper bound.
+            Ok(f64::NEG_INFINITY)
+                if task == Task::Survival && matches!(role, Role::Response(_)) =>
+            {
+                return Ok(f64::NEG_INFINITY);
+            }
             Ok(value) if value.is_finite() => {
-                if !counts || (value >= 0.0 && value.fract() == 0.0) {
+                if !counts || is_count(value) {
                     return Ok(value);
                 }
-                "is not a count (0, 1, 2, ...)"
+                match value >= 0.0 && value.fract() == 0.0 {
+                    true => "is beyond 2^53, up to which numbers hold a count",
+                    false => "is not a count (0, 1, 2, ...)",
+                }
             }
             Ok(_) => "is not a finite number",
             Err(()) if [Decimal::Comma, Decimal::Point].iter().any(|d| d.parse(cell).is_some()) => {

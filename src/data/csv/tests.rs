@@ -564,6 +564,11 @@ fn classes_have_the_order_in_which_they_are_named() {
     let data = reader.read(text.as_bytes()).unwrap();
     assert_eq!(data.dataset.response().class_names().unwrap(), ["poor", "fair", "good"]);
     assert_eq!(data.dataset.classes().unwrap(), [2, 0, 2, 1]);
+    let words = data.schema.in_words();
+    assert_eq!(
+        words[1].1,
+        "response, 3 classes; no row has the class `best`, which the model does not have"
+    );
     let problem = "column `kind` has the class `fair`, which is not among those that were named: \
                    poor, good";
     fails!(parsed(&kind().classes(["poor", "good"]), text), Table { problem: problem });
@@ -576,6 +581,9 @@ fn counts_are_whole_numbers() {
     let one = CsvReader::counts("hits").read("dose,hits\n1,3\n2,0\n".as_bytes()).unwrap().dataset;
     assert_eq!(one.response().counts().unwrap().column(0).to_vec(), [3.0, 0.0]);
     let bad = parsed(&CsvReader::counts("hits"), "dose,hits\n1,3\n2,-4\n");
+    let large = "x,y\n1,2\n2,100000000000000000\n".as_bytes();
+    let beyond = CsvReader::counts("y").read(large).unwrap_err().to_string();
+    assert!(beyond.contains("line 3, column `y`: `100000000000000000` is beyond 2^53"), "{beyond}");
     let is_not = |cell: &str| format!("`{cell}` is not a count (0, 1, 2, ...)");
     fails!(bad, Cell { row: "line 3", column: "hits", problem: is_not("-4") });
     let reader = CsvReader::counts(["hits", "misses"]);
@@ -586,7 +594,7 @@ fn counts_are_whole_numbers() {
         fails!(read, Cell { column: "misses", problem: is_not(bad) });
     }
     let large = parsed(&reader, "dose,misses,hits\n1,1e300,4\n");
-    let problem = "1e300 is not a count: a whole number from 0 to 2^53";
+    let problem = "`1e300` is beyond 2^53, up to which numbers hold a count";
     fails!(large, Cell { column: "misses", problem: problem });
 }
 
@@ -1038,9 +1046,35 @@ fn bools_of_typed_tables_are_found_among_labels_and_numbers() {
         ("b,y\n1,1\n0,2\n,3\n", array![[1.0, 0.0], [0.0, 0.0], [0.5, 1.0]]),
         ("b,y\ntrue,1\nfalse,2\nfalse,4\n", array![[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]),
     ] {
-        let schema = CsvReader::regression("y").read(text.as_bytes()).unwrap().schema;
+        let reader = CsvReader::regression("y").categorical(if text.contains("true") {
+            vec!["b"]
+        } else {
+            vec![]
+        });
+        let schema = reader.read(text.as_bytes()).unwrap().schema;
         assert_eq!(schema.read_features_table(&new).unwrap().x, expected, "{text}");
     }
+    // In text, too, true and false are one feature, in any writing, also of one of them alone.
+    let y = ("y", ColumnType::Numbers, &["1", "2", "3"][..]);
+    for cells in [&["True", "False", "True"][..], &["True", "", "False"], &["True", "True", "True"]]
+    {
+        let of_types = typed(&[("b", ColumnType::Bools, cells), y.clone()]);
+        let reader = CsvReader::regression("y");
+        let lower = cells.iter().zip(1..).map(|(cell, y)| format!("{},{y}\n", cell.to_lowercase()));
+        let text = format!("b,y\n{}", lower.collect::<String>());
+        let [read, of_types] =
+            [reader.read(text.as_bytes()), reader.read_table(&of_types)].map(Result::unwrap);
+        assert_eq!(read.dataset, of_types.dataset);
+        assert_eq!(
+            read.schema.read_features_table(&new).unwrap().x.ncols(),
+            read.dataset.n_features()
+        );
+        assert!(read.schema.read_features("b\nyes\n".as_bytes()).is_err());
+    }
+    let groups = CsvReader::regression("y")
+        .group("b")
+        .read("b,x,y\ntrue,1,1\nfalse,2,2\ntrue,5,3\n".as_bytes());
+    assert_eq!(groups.unwrap().dataset.n_features(), 4); // x, two groups and a new one
     let classes = typed(&[
         ("x", ColumnType::Numbers, &["1", "2", "3"]),
         ("b", ColumnType::Bools, &["True", "False", "True"]),

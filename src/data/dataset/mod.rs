@@ -531,7 +531,7 @@ fn bounds_in_words(lower: &Array1<f64>, upper: &Array1<f64>) -> String {
     named.map(|(kind, size)| format!("{size} {kind}")).collect::<Vec<_>>().join(", ")
 }
 
-fn is_count(value: f64) -> bool {
+pub(crate) fn is_count(value: f64) -> bool {
     (0.0..=9_007_199_254_740_992.0).contains(&value) && value.fract() == 0.0
 }
 

@@ -112,6 +112,12 @@ impl Store {
         (self.bytes / (8 * self.width as u64)) as usize
     }
 
+    /// Whether the folder of the files is not there any more: it was removed or renamed.
+    pub fn has_no_folder(&self) -> bool {
+        let folder = self.draws_path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder.is_some_and(|folder| matches!(folder.try_exists(), Ok(false)))
+    }
+
     /// Appends `rows` to the draws and makes `state` and `kernels` the state to resume from. If it
     /// fails, the previous checkpoint stays, or the new one is there and may not outlast a failure
     /// of the machine: [`rows`](Self::rows) says which.

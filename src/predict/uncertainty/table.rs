@@ -14,7 +14,7 @@ use crate::diagnostics::quantile;
 use crate::order::largest_first;
 use crate::predict::calibration::{Bins, Reliability, check_bins, reliability};
 use crate::predict::classification::{accuracy, brier, top_class};
-use crate::predict::predictions::to_file;
+use crate::predict::predictions::{Centre, to_file};
 use crate::predict::scores::{Score, Scores};
 
 /// Thresholds for [`Uncertainty::counts_below`]: the bounds of |p_1 - p_7| in table 7 of the
@@ -251,7 +251,8 @@ impl Uncertainty {
             draws_mean: nan,
             draws_sd: nan,
         };
-        Ok(Scores { scores: scores.map(score).to_vec(), rows: classes.len(), weight: None })
+        let (scores, centre) = (scores.map(score).to_vec(), Centre::Mean);
+        Ok(Scores { scores, rows: classes.len(), centre, weight: None })
     }
 
     /// The [reliability curve](Reliability) of the predictive mean.

@@ -130,6 +130,14 @@ fn a_transform_is_written_and_said() {
         said!(error);
     }
     assert!(place.run("predict r new.csv").well().lines().count() == 3);
+    // Student's t has no mean after a logarithm, and no column of that name.
+    let told = fit("t", "--transform log --noise student-t").well();
+    assert!(has_line(&told, "transform `price`: the logarithm; predictions are medians"), "{told}");
+    let predicted = place.run("predict t new.csv --uncertainty");
+    assert!(predicted.err.contains("medians, and no means"), "{predicted:?}");
+    let header = predicted.well();
+    assert!(header.contains(",median,") && !header.contains("mean"), "{header}");
+    assert!(place.run("explain t").err.contains("effects are on medians"));
     let report = place.run("report r");
     report.well();
     assert!(place.read("r/report.html").contains("Box-Cox with lambda = 0"));

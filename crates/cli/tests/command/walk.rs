@@ -144,6 +144,12 @@ fn new_rows_are_learnt_without_a_new_fit() {
     assert!(scores.err.contains("log predictive density"), "{scores:?}");
     let other = place.run("update r drifted.csv --out r3");
     assert!(other.err.contains("they have drifted"), "{other:?}");
+    assert!(other.code == Some(1) && other.err.contains(": fit all rows"), "{other:?}");
+    let again = place.run("update r2 old.csv --out r4");
+    assert!(
+        again.err.contains("; 135 rows of them, equal to what the fit had learnt"),
+        "{again:?}"
+    );
 
     said!(place.run("update r new.csv --out r2").error(1));
     said!(place.run("update r iris.csv").error(2));
@@ -322,7 +328,8 @@ fn a_table_is_checked_and_mended() {
     let flags = "--charset latin-1 --decimal comma";
     said!(place.run(&format!("check l.csv --target y {flags} --ignore g")).well());
     let ordinal = format!("{flags} --noise ordinal --classes fail,pass,tr\u{e8}s {SMALL}");
-    place.run(&format!("fit l.csv --target g --out o --quiet {ordinal}")).well();
+    let told = place.run(&format!("fit l.csv --target g --out o --quiet {ordinal}")).well();
+    assert!(told.contains("(3 classes in order: fail < pass < tr\u{e8}s)"), "{told}");
     let predicted = place.run("predict o l.csv").well();
     let classes: Vec<&str> =
         predicted.lines().skip(1).take(3).map(|line| line.split(',').nth(2).unwrap()).collect();

@@ -27,7 +27,9 @@ from ._columns import (
     Matrix,
     beside,
     columns_of,
+    columns_of_array,
     encoded,
+    encoded_array,
     encoded_names,
     frame_of,
     grouping_of,
@@ -35,10 +37,11 @@ from ._columns import (
     logs_of_exposure,
     shown,
     taken_out,
+    text_of_many_kinds,
     warn_of_stand_ins,
 )
 from ._explain import Explanation
-from ._figure import Figure, figure_of
+from ._figure import Figure, Figures, figure_of
 from ._native import Dates, Fit
 from ._progress import Listener, listener
 from ._signals import Terminated, heard, note
@@ -156,6 +159,7 @@ class Bnn(BaseEstimator):
     converged_: bool
     diagnostics_: dict[str, Any]
     recipe_: str
+    centre_: str
     search_: Search | None
     update_: Update
     n_features_in_: int
@@ -309,8 +313,16 @@ class Bnn(BaseEstimator):
         encodings: dict[str, Encoding] = {"DropFirst": "drop_first", "Codes": "codes"}
         reader: dict[str, Any] = {} if schema is None else schema["reader"]
         self._encoding = encodings.get(str(reader.get("encoding")), "one_hot")
-        self.n_features_in_ = len(self._columns)
         names = [column["name"] for column in self._columns]
+        if schema is not None:
+            # Groups and the exposure are columns of X, too.
+            exposure = schema["reader"].get("exposure")
+            names = [
+                column["name"]
+                for column in schema["columns"]
+                if column["name"] in {*names, *groups, exposure}
+            ]
+        self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
         self._set_response(self._response_of(description))
 
@@ -351,7 +363,16 @@ class Bnn(BaseEstimator):
             self._fit.to_zarr(path, self._threads())
             # `DataTree.load` leaves out arrays that are called like a group.
             groups = xarray.open_groups(path, engine="zarr")
-            return xarray.DataTree.from_dict({name: group.load() for name, group in groups.items()})
+            loaded = {name: group.load() for name, group in groups.items()}
+        for group in loaded.values():
+            for one in [group, *group.variables.values()]:
+                # netCDF has numbers and texts alone.
+                one.attrs = {
+                    key: json.dumps(value) if isinstance(value, (dict, list, bool)) else value
+                    for key, value in one.attrs.items()
+                    if value is not None
+                }
+        return xarray.DataTree.from_dict(loaded)
 
     def predict_mean_draws(self, X: Any) -> Matrix:
         """The mean function E[y | x, q] of each row by each posterior draw q.
@@ -471,6 +492,11 @@ class Bnn(BaseEstimator):
         names, numbers = self._fit.summary(of == "parameters", self._threads())
         return Summary(names, *numbers.T)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def plot_predictions(self, X: Any, y: Any) -> list[Figure]:
         """Rows with a known response beside their predictions.
 
@@ -486,7 +512,7 @@ class Bnn(BaseEstimator):
             the response; of classes the confusion matrix. Times have none.
         """
         drawn = self._fitted().figures_of_predictions(self._with_response(X, y), self._threads())
-        return [figure_of(one) for one in drawn]
+        return Figures(figure_of(one) for one in drawn)
 
     def plot_calibration(self, X: Any = None, y: Any = None) -> Figure:
         """Whether probabilities are right, of intervals or of classes.
@@ -540,7 +566,7 @@ class Bnn(BaseEstimator):
             One for each column of the response.
         """
         drawn = self._fitted().figures_of_checks(self._threads())
-        return [figure_of(one) for one in drawn]
+        return Figures(figure_of(one) for one in drawn)
 
     def update(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """The estimator after new rows, without a new fit where they are few.
@@ -595,29 +621,27 @@ class Bnn(BaseEstimator):
         the columns are is kept.
         """
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2, **y_checks}
-        X, others = self._beside(X, learn=True)
-        frame = frame_of(X)
         self._encoding = "one_hot"
+        whole, left_out = frame_of(X), []
+        names = [self.group] if isinstance(self.group, str) else list(self.group or [])
+        if whole is not None:
+            # Also the columns of groups and of the exposure.
+            validate_data(self, X=whole.to_native(), y=y, skip_check_array=True)
+            known = [*names, *filter(None, [getattr(self, "exposure", None)])]
+            groups, left_out = text_of_many_kinds(whole, known)
+            names += groups
+        X, others = self._beside(X, names)
+        frame = frame_of(X)
         if frame is not None:
-            validate_data(self, X=frame.to_native(), y=y, skip_check_array=True)
             weights = weights_of(sample_weight, frame.shape[0])
-            self._columns = columns_of(frame, weights)
+            self._columns = columns_of(frame, weights, left_out)
             checked = check_X_y(encoded(frame, self._columns), y, estimator=self, **checks)
         else:
             refuse_other_than_numbers("X", X)
-            checked = validate_data(self, X=X, y=y, **checks)
-            self._columns = [
-                {
-                    "name": f"x{j + 1}",
-                    "cells": "numbers",
-                    "levels": [],
-                    "used": True,
-                    "dates": None,
-                    "fill": None,
-                    "marked": False,
-                }
-                for j in range(self.n_features_in_)
-            ]
+            numbers, y = validate_data(self, X=X, y=y, ensure_all_finite="allow-nan", **checks)
+            weights = weights_of(sample_weight, len(numbers))
+            self._columns = columns_of_array(numbers, weights)
+            checked = encoded_array(numbers, self._columns), y
         numbers, y = cast("tuple[Matrix, Any]", checked)
         weights = weights_of(sample_weight, len(numbers))
         counted = numbers if weights is None else numbers[weights > 0]
@@ -638,20 +662,23 @@ class Bnn(BaseEstimator):
         # Of a column with several levels all of its numbers vary. A column with one value is left
         # out though it is missing in some rows.
         widths = [len(names) for names in encoded_names(self._columns)]
-        used = varies[np.cumsum([0, *widths[:-1]])]
+        first = np.cumsum([0, *widths[:-1]])
+        used = [width > 0 and bool(varies[at]) for width, at in zip(widths, first, strict=True)]
         for column, is_used in zip(self._columns, used, strict=True):
-            column["used"] = bool(is_used)
+            column["used"] = is_used
         return beside(numbers[:, np.repeat(used, widths)], others), y, weights
 
-    def _beside(self, X: Any, *, learn: bool = False) -> tuple[Any, list[Matrix]]:
-        """X without groups and exposure, and their columns: indicators, and the log."""
+    def _beside(self, X: Any, learnt: list[str] | None = None) -> tuple[Any, list[Matrix]]:
+        """X without groups and exposure, and their columns: indicators, and the log. The groups of
+        training rows are learnt, of the columns that are named.
+        """
         others: list[Matrix] = []
-        names = [self.group] if isinstance(self.group, str) else list(self.group or [])
-        if learn:
+        if learnt is not None:
             self._groupings = []
+        names = [grouping["name"] for grouping in self._groupings] if learnt is None else learnt
         for place, name in enumerate(names):
             X, series = taken_out(X, name, "a group")
-            if learn:
+            if learnt is not None:
                 self._groupings.append(grouping_of(series, name))
             others.append(indicators(series, self._groupings[place]))
         exposure = getattr(self, "exposure", None)
@@ -663,22 +690,21 @@ class Bnn(BaseEstimator):
     def _new_rows(self, X: Any) -> Matrix:
         """New rows as numbers."""
         check_is_fitted(self)
+        whole = frame_of(X)
+        if whole is not None:
+            validate_data(self, X=whole.to_native(), reset=False, skip_check_array=True)
         X, others = self._beside(X)
         frame = frame_of(X)
         if frame is not None:
-            validate_data(self, X=frame.to_native(), reset=False, skip_check_array=True)
             rows = encoded(frame, self._columns, self._encoding)
             warn_of_stand_ins(frame, self._columns)
             checked = check_array(rows, estimator=self, input_name="X")
         else:
             refuse_other_than_numbers("X", X)
-            checked = validate_data(self, X=X, reset=False, dtype=np.float64)
-            labels = [column["name"] for column in self._columns if column["cells"] == "labels"]
-            if labels:
-                raise ValueError(
-                    "X must be a table with names, such as one of pandas or polars, as in "
-                    f"training: column `{labels[0]}` has labels"
-                )
+            numbers = validate_data(
+                self, X=X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
+            )
+            checked = encoded_array(cast("Matrix", numbers), self._columns)
         used = [column["used"] for column in self._columns]
         widths = [len(names) for names in encoded_names(self._columns, self._encoding)]
         return beside(cast("Matrix", checked)[:, np.repeat(used, widths)], others)
@@ -779,6 +805,7 @@ class Bnn(BaseEstimator):
         self.verdict_, self.diagnostics_ = judged(fit, self._threads())
         self.converged_ = self.verdict_.converged
         self.recipe_ = fit.recipe()
+        self.centre_ = fit.centre()
         self.search_ = searched(fit)
         self._fit = fit
 
@@ -806,7 +833,8 @@ class Bnn(BaseEstimator):
                 f"`n_jobs` is {n_jobs!r}, but must be a whole number from 1 to {MOST_THREADS}, "
                 "None, or negative (-1: all processors)"
             )
-        return effective_n_jobs(cast("int", n_jobs))
+        # More threads than processors only wait for each other.
+        return min(effective_n_jobs(cast("int", n_jobs)), effective_n_jobs(-1))
 
     def _settings(self, noise: object) -> "Settings":
         """The settings, checked as far as Rust does not do so."""

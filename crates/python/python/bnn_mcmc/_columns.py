@@ -53,6 +53,8 @@ class Column(TypedDict):
 # More levels than this, or more than ten and than half as many as there are rows, are refused in a
 # column whose type is not a category: it may be an identifier.
 MANY_LEVELS = 50
+# Text of more kinds than this is refused.
+MOST_KINDS = 1000
 # More levels, or classes, than this are refused in any column.
 MOST_LEVELS = 1 << 16
 # Texts that stand for a missing value, in capitals or small letters.
@@ -164,9 +166,11 @@ def beside(numbers: Matrix, others: list[Matrix]) -> Matrix:
     return np.ascontiguousarray(np.hstack([numbers, *others]))
 
 
-def columns_of(frame: Frame, weights: Matrix | None = None) -> list[Column]:
+def columns_of(
+    frame: Frame, weights: Matrix | None = None, left_out: Sequence[str] = ()
+) -> list[Column]:
     """What the columns of the training rows are, with the levels that occur; medians are by the
-    weights of rows.
+    weights of rows. Columns that are left out have no levels.
     """
     names = names_of(frame)
     columns: list[Column] = []
@@ -175,7 +179,7 @@ def columns_of(frame: Frame, weights: Matrix | None = None) -> list[Column]:
         missing = _missing(series, cells)
         if len(missing) and missing.all():
             raise ValueError(f"column `{name}` has no value in any row: leave it out")
-        levels = _levels(series, name) if cells == "labels" else []
+        levels = _levels(series, name) if cells == "labels" and name not in left_out else []
         column: Column = {
             "name": name,
             "cells": cells,
@@ -183,7 +187,7 @@ def columns_of(frame: Frame, weights: Matrix | None = None) -> list[Column]:
             "used": True,
             "dates": None,
             "fill": 0.0,
-            "marked": bool(missing.any()),
+            "marked": bool(missing.any()) and name not in left_out,
         }
         if cells == "dates":
             times = _times(series, name)
@@ -196,6 +200,45 @@ def columns_of(frame: Frame, weights: Matrix | None = None) -> list[Column]:
             column["fill"] = _median(numbers, weights)
         columns.append(column)
     return columns
+
+
+def columns_of_array(numbers: Matrix, weights: Matrix | None = None) -> list[Column]:
+    """What the columns of an array of training rows are; NaN is a missing value."""
+    columns: list[Column] = []
+    for j, values in enumerate(numbers.T):
+        missing = np.isnan(values)
+        if len(missing) and missing.all():
+            raise ValueError(f"column {j + 1} of X has no value in any row: leave it out")
+        columns.append(
+            {
+                "name": f"x{j + 1}",
+                "cells": "numbers",
+                "levels": [],
+                "used": True,
+                "dates": None,
+                "fill": _median(values, weights),
+                "marked": bool(missing.any()),
+            }
+        )
+    return columns
+
+
+def encoded_array(numbers: Matrix, columns: Sequence[Column]) -> Matrix:
+    """An array as numbers, by the columns of the training rows, which may be those of a table."""
+    parts: list[Matrix] = []
+    for values, column in zip(numbers.T, columns, strict=True):
+        if column["cells"] in ("labels", "dates"):
+            raise ValueError(
+                "X must be a table with names, such as one of pandas or polars, as in "
+                f"training: column `{column['name']}` has {column['cells']}"
+            )
+        missing = np.isnan(values)
+        if missing.any() and column["used"] and not column["marked"]:
+            _warn_of_gaps(column, int(missing.sum()))
+        parts.append(_filled(values, missing, column))
+        if column["marked"]:
+            parts.append(missing[:, None].astype(np.float64))
+    return np.hstack(parts)
 
 
 def names_of(frame: Frame) -> list[str]:
@@ -233,12 +276,7 @@ def warn_of_stand_ins(frame: Frame, columns: Sequence[Column]) -> None:
     for column, series in zip(columns, frame.iter_columns(), strict=True):
         name, is_missing = column["name"], _missing(series, column["cells"])
         if is_missing.any() and column["used"] and not column["marked"]:
-            stands = f"{column['fill']:g}" if column["cells"] != "labels" else "no label"
-            warnings.warn(
-                f"column `{name}` has no value in {_rows(is_missing.sum())}, and had all in "
-                f"training: {stands} stands there",
-                stacklevel=4,
-            )
+            _warn_of_gaps(column, int(is_missing.sum()))
         if column["cells"] == "labels" and column["used"]:
             texts = _texts(series, column)
             new = [text for text in texts if text is not None and text not in column["levels"]]
@@ -248,6 +286,15 @@ def warn_of_stand_ins(frame: Frame, columns: Sequence[Column]) -> None:
                     f"{listed(dict.fromkeys(new))}",
                     stacklevel=4,
                 )
+
+
+def _warn_of_gaps(column: Column, count: int) -> None:
+    stands = f"{column['fill']:g}" if column["cells"] != "labels" else "no label"
+    warnings.warn(
+        f"column `{column['name']}` has no value in {_rows(count)}, and had all in training: "
+        f"{stands} stands there",
+        stacklevel=5,
+    )
 
 
 def encoded_names(columns: Sequence[Column], encoding: Encoding = "one_hot") -> list[list[str]]:
@@ -437,7 +484,11 @@ def _encoded_numbers(series: Series, column: Column) -> Matrix:
         raise ValueError(
             f"column `{name}` must have numbers, as in training, but has the type {_type(series)}"
         )
-    numbers, missing = _floats(series), _missing(series, column["cells"])
+    return _filled(_floats(series), _missing(series, column["cells"]), column)
+
+
+def _filled(numbers: Matrix, missing: NDArray[np.bool_], column: Column) -> Matrix:
+    name = column["name"]
     if missing.any() and column["fill"] is None:
         raise _refusal(int(missing.argmax()), name)
     if column["fill"] is not None:
@@ -597,15 +648,52 @@ def _texts(series: Series, column: Column) -> list[str | None]:
         # Written as `True` by pandas, and as `true` by polars.
         written = {level.lower(): level for level in column["levels"]}
         texts = [text if text is None else written.get(text.lower(), text) for text in texts]
+    if series.dtype.is_numeric():
+        # Whole numbers become floats where a value is missing.
+        numbers = {float(level): level for level in column["levels"] if _is_number(level)}
+        texts = [text if text is None else numbers.get(float(text), text) for text in texts]
     return texts
+
+
+def text_of_many_kinds(frame: Frame, known: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Of the columns of text of more kinds than are labels those whose kinds have two rows or more
+    on average, which have an intercept for each kind, and those that are left out: nearly every row
+    has its own, or some rows have none. Says so.
+    """
+    groups: list[str] = []
+    left_out: list[str] = []
+    for name, series in zip(names_of(frame), frame.iter_columns(), strict=True):
+        if name in known or _is_category(series) or _cells(series, name) != "labels":
+            continue
+        texts = [_text(value) for value in series.to_list()]
+        here = [text for text in texts if text is not None]
+        kinds = len(set(here))
+        if not _are_many(kinds, len(texts)) or kinds > MOST_KINDS:
+            continue
+        if len(here) < 2 * kinds:
+            done = "is left out, since nearly every row has its own"
+        elif len(here) < len(texts):
+            done = "is left out, since some rows have none"
+        else:
+            done = f'has an intercept for each kind, as by `group="{name}"`'
+        (groups if "intercept" in done else left_out).append(name)
+        warnings.warn(
+            f"column `{name}`, text of {kinds} kinds in {_rows(len(here))}, {done}; as a category "
+            "its kinds would be labels",
+            stacklevel=5,
+        )
+    return groups, left_out
+
+
+def _are_many(kinds: int, rows: int) -> bool:
+    return kinds > MANY_LEVELS or (kinds > 10 and 2 * kinds > rows)
 
 
 def _levels(series: Series, name: str) -> list[str]:
     """The levels that occur in a column."""
     texts = {_text(value) for value in series.to_list()} - {None}
     found = ordered(cast("set[str]", texts), f"column `{name}`")
-    is_many = len(found) > MANY_LEVELS or (len(found) > 10 and 2 * len(found) > len(series))
-    if is_many and not _is_category(series):
+    if _are_many(len(found), len(series)) and not _is_category(series):
         raise ValueError(
             f"column `{name}` has {len(found)} different texts in {_rows(len(series))}, as an "
             "identifier has: leave it out, or convert it to a category"

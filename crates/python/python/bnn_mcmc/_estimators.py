@@ -1,6 +1,7 @@
 """Estimators in the conventions of scikit-learn."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, Literal, Self, overload
@@ -32,6 +33,7 @@ from ._columns import (
     MANY_LEVELS,
     MOST_LEVELS,
     Matrix,
+    frame_of,
     is_missing_text,
     listed,
     order_of,
@@ -50,9 +52,11 @@ def calibration_rows(conformal: Any) -> tuple[Any, Any] | None:
     """The rows that conformal regions are calibrated on; None for the training rows."""
     if isinstance(conformal, str) and conformal == "training":
         return None
-    if isinstance(conformal, tuple) and len(conformal) == 2:
-        return conformal
-    raise ValueError(f'`conformal` is {conformal!r}, but must be a tuple (X, y) or "training"')
+    if isinstance(conformal, (tuple, list)) and len(conformal) == 2:
+        return conformal[0], conformal[1]
+    raise ValueError(
+        f'`conformal` is {shown(repr(conformal))}, but must be a tuple (X, y) or "training"'
+    )
 
 
 class _Numbers(RegressorMixin, Bnn):
@@ -147,9 +151,10 @@ class _Numbers(RegressorMixin, Bnn):
     ) -> Matrix | tuple[Matrix, ...]:
         """The posterior mean prediction E[y | x], averaged over all draws of all chains.
 
-        With a ``response_transform``, too, it is the mean of y; with that and
-        ``noise="student_t"``, whose mean does not exist, it is the mean of the draws' medians, and
-        the standard deviation is infinite.
+        With a ``response_transform``, too, it is the mean of y. With that and
+        ``noise="student_t"``, after which there is no mean, or none that is finite, it is the
+        median of y by each draw, averaged over the draws, and the standard deviation is infinite:
+        ``centre_`` is "median" then. Add up draws (`sample_y`) rather than medians.
 
         Parameters
         ----------
@@ -187,9 +192,15 @@ class _Numbers(RegressorMixin, Bnn):
             Arrays of the shape of y in training, in its units.
         """
         if quantiles is not None:
-            quantiles = [float(p) for p in quantiles]
-            if not all(0 <= p <= 1 for p in quantiles):
-                raise ValueError(f"`quantiles` is {quantiles!r}, but must be between 0 and 1")
+            given = quantiles
+            try:
+                quantiles = [float(p) for p in given]
+            except (TypeError, ValueError):
+                quantiles = []
+            if not quantiles or not all(0 <= p <= 1 for p in quantiles):
+                raise ValueError(
+                    f"`quantiles` is {given!r}, but must be probabilities, such as (0.05, 0.95)"
+                )
         if interval is not None and not (isinstance(interval, Real) and 0 < interval < 1):
             raise ValueError(f"`interval` is {interval!r}, but must be a number between 0 and 1")
         x = self._new_rows(X)
@@ -201,7 +212,15 @@ class _Numbers(RegressorMixin, Bnn):
         else:
             rows = self._calibration(conformal)
             arrays = self._fit.predict(x, bool(return_std), None, self._threads())
-            arrays += self._fit.conformal(x, rows, level, self._threads())
+            ends = self._fit.conformal(x, rows, level, self._threads())
+            if not np.isfinite(ends).all():
+                least = math.ceil(level / (1 - level) - 1e-9)
+                warnings.warn(
+                    f"conformal intervals have infinite ends: at a level of {level:g} at least "
+                    f"{least} rows of calibration are needed for ends that are finite",
+                    stacklevel=2,
+                )
+            arrays += ends
         if quantiles is not None:
             arrays += self._fit.quantiles(x, quantiles, self._threads())
         if self._y_ndim == 1:
@@ -256,7 +275,9 @@ class _Numbers(RegressorMixin, Bnn):
         Returns
         -------
         dict
-            In units of the response `rmse`, `mae`, `crps` (the continuous ranked probability score)
+            In units of the response `rmse` and `mae` of what `predict` returns, `mae_median` (the
+            mean absolute error of the medians of new observations, which have the smallest one),
+            `crps` (the continuous ranked probability score)
             and `width_95` (the mean width of 95 % intervals); `coverage_95`, the share of responses
             in them; and `log_predictive_density`, the mean over rows of log p(y | x), in nats.
         """
@@ -453,6 +474,8 @@ class BnnRegressor(_Numbers):
         predictions, log likelihood and log prior: ``pandas.DataFrame(groups).T`` is a table.
     recipe_ : str
         All that was fitted, in words: network, priors with their numbers, settings of the sampler.
+    centre_ : str
+        What `predict` returns: "mean", or "median" where the noise has no mean.
     search_ : Search or None
         How the data have chosen the model: `chosen`, `rows`, `tried` and `coverage`; printed, it is
         a table of the candidates and what was found. None if the model was given.
@@ -697,10 +720,12 @@ class BnnSurvival(Bnn):
         ----------
         X : array-like or DataFrame of shape (n_samples, n_features)
             The features, as `BnnRegressor.fit` takes them.
-        y : structured array of shape (n_samples,), or array of shape (n_samples, 2)
+        y : structured array of shape (n_samples,), or array or DataFrame of shape (n_samples, 2)
             As scikit-survival has it, a structured array with one boolean field, whether the event
-            happened, and one numeric field, the time. Or the lower and the upper bound of each time
-            as two columns: equal where it was observed, with inf where only a lower one is known.
+            happened, and one numeric field, the time; or a table of these two columns, in any order
+            (as of lifelines, of which the column called "event", "observed", "E" or "status" may
+            hold 0 and 1). Or the lower and the upper bound of each time as two columns: equal where
+            it was observed, with inf where only a lower one is known.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, as `BnnRegressor.fit` takes them.
 
@@ -858,10 +883,40 @@ class BnnSurvival(Bnn):
         self._y_names = response["names"]
 
 
+# The names of a column of events, in small letters, that may hold 0 and 1.
+EVENTS = ("event", "observed", "e", "status")
+
+
+def _structured(y: Any) -> Any:
+    """A table of a time and whether its event happened as a structured array; else y as it is."""
+    frame = frame_of(y)
+    if frame is None or frame.shape[1] != 2:
+        return y
+    columns = {str(series.name): response_of(series.to_native()) for series in frame.iter_columns()}
+    events = [
+        name
+        for name, values in columns.items()
+        if values.dtype.kind == "b"
+        or (name.lower() in EVENTS and values.dtype.kind in "iuf" and np.isin(values, (0, 1)).all())
+    ]
+    if len(events) != 1:
+        if len(events) == 2:
+            raise ValueError("y has two columns of events, but must have one, and the time")
+        return y
+    (time,) = (name for name in columns if name != events[0])
+    values = columns[time]
+    if values.dtype.kind not in "iuf":
+        raise ValueError(f"y, column `{time}`: the times must be numbers")
+    found = np.empty(len(values), dtype=[(events[0], bool), (time, np.float64)])
+    found[events[0]], found[time] = columns[events[0]], values
+    return found
+
+
 def _bounds_of(y: Any) -> tuple[Matrix, Matrix, tuple[str, str], Literal["event", "until"]]:
     """Lower and upper bounds of times, names for the column of times and its companion, and what
     the companion is.
     """
+    y = _structured(y)
     fields = getattr(getattr(y, "dtype", None), "names", None)
     if fields is not None:
         events = [name for name in fields if y.dtype[name].kind == "b"]
@@ -877,6 +932,9 @@ def _bounds_of(y: Any) -> tuple[Matrix, Matrix, tuple[str, str], Literal["event"
             raise ValueError(f"y, row {row}: the time is {time[row]:g}, but must be finite")
         return time, np.where(y[events[0]], time, np.inf), (times[0], events[0]), "event"
     refuse_other_than_numbers("y", y)
+    y = response_of(y)
+    if getattr(getattr(y, "dtype", None), "kind", None) == "b":
+        raise ValueError("y has booleans alone, but must have the times, too")
     bounds = check_array(response_of(y), dtype="float64", ensure_all_finite=False, input_name="y")
     if bounds.shape[1] != 2:
         raise ValueError(

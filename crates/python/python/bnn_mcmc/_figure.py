@@ -1,6 +1,7 @@
 """Figures: SVG of the native half, or marks on axes of matplotlib."""
 
 import json
+from html import escape
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -96,6 +97,14 @@ class Figure:
         elif not self.panels[0]["title"]:
             flat[0].set_title(self.title)
         return flat[0].figure
+
+
+class Figures(list[Figure]):
+    """Several figures, which notebooks show one after the other."""
+
+    def _repr_html_(self) -> str:
+        shown = (f"<figure>{one.svg}<figcaption>{escape(one.caption)}</figcaption></figure>" for one in self)
+        return "\n".join(shown)
 
 
 def figure_of(drawn: tuple[str, str]) -> Figure:

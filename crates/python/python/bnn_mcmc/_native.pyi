@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,6 +146,7 @@ class Fit:
     def conformal_sets(
         self, x: Matrix, calibration: tuple[Matrix, list[int]] | None, level: float, threads: int
     ) -> Matrix: ...
+    def centre(self) -> Literal["mean", "median"]: ...
     def scores_of_numbers(
         self, x: Matrix, y: Matrix, weights: list[float] | None, threads: int
     ) -> list[tuple[str, float]]: ...

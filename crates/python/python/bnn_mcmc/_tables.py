@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SHOWN = 40
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Summary:
     """Posterior means and diagnostics of predictions, or of parameters; printed, it is a table.
 
@@ -74,6 +74,8 @@ class Summary:
 
     def __str__(self) -> str:
         return _text(*self._cells())
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return _html(*self._cells())

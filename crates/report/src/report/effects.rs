@@ -24,7 +24,7 @@ pub(super) fn effects(fit: &Fit) -> Markup {
         Ok(found) => html! {
             p {
                 "How the prediction depends on each column, on average over rows, all else equal: of numbers and times from their "
-                "10 % to their 90 % quantile, of labels from the first to each other one. Intervals of 90 % are over draws: of the mean "
+                "10 % to their 90 % quantile, of labels from the first to each other one. Intervals of 90 % are over draws: of the " (fit.centre().name()) " "
                 "function, without the noise of a single response. An effect is what the model has learnt, and need not be a cause."
             }
             p {

@@ -35,6 +35,7 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
         let (label, better) = match name {
             "rmse" => ("Root mean squared error", "lower is better"),
             "mae" => ("Mean absolute error", "lower is better"),
+            "mae_median" => ("Mean absolute error of the medians of new draws", "lower is better"),
             "crps" => ("Continuous ranked probability score", "lower is better"),
             "coverage_95" => ("Share of responses within their 95 % interval", coverage),
             "width_95" => ("Mean width of the 95 % intervals", "narrower is better at 0.95"),
@@ -88,12 +89,13 @@ fn of_columns(
     predictions: &Predictions,
     observed: &Array2<f64>,
     of_rows: Weights,
-) -> Result<Vec<[(&'static str, f64); 5]>, Error> {
+) -> Result<Vec<[(&'static str, f64); 6]>, Error> {
     let (mean, crps) = (predictions.posterior_mean()?, predictions.crps()?);
     let interval = predictions.predictive_interval(0.95)?;
-    let width = interval.width();
+    let (width, medians) = (interval.width(), predictions.predictive_quantiles(&[0.5])?);
     let of_column = |k: usize| {
         let errors = &observed.column(k) - &mean.column(k);
+        let of_medians = &observed.column(k) - &medians.slice(s![.., k, 0]);
         let inside = (0..errors.len()).map(|i| {
             let y = observed[(i, k)];
             f64::from(interval.lower[(i, k)] <= y && y <= interval.upper[(i, k)])
@@ -101,6 +103,7 @@ fn of_columns(
         [
             ("rmse", of_rows.mean(errors.iter().map(|e| e * e)).sqrt()),
             ("mae", of_rows.mean(errors.iter().map(|e| e.abs()))),
+            ("mae_median", of_rows.mean(of_medians.iter().map(|e| e.abs()))),
             ("crps", of_rows.mean(crps.column(k).iter().copied())),
             ("coverage_95", of_rows.mean(inside)),
             ("width_95", of_rows.mean(width.column(k).iter().copied())),

@@ -17,7 +17,7 @@ pub(super) fn bands(
     level: f64,
 ) -> Result<Figure, Error> {
     let mut panels = Vec::new();
-    let (mut thinned, mut beside) = (String::new(), "");
+    let (mut thinned, mut beside, mut centre) = (String::new(), "", "mean");
     for Method { name, predictions } in methods {
         let cells = Cells::new(predictions, column, level)?;
         if cells.mean.len() != x.len() {
@@ -25,7 +25,8 @@ pub(super) fn bands(
         }
         let new = format!("new observation, {} %", percent(level));
         let new = band(new, 4, x, &cells.of_new, &curve);
-        let mean = band(format!("mean, {} %", percent(level)), 0, x, &cells.of_mean, &curve);
+        centre = cells.centre;
+        let mean = band(format!("{centre}, {} %", percent(level)), 0, x, &cells.of_mean, &curve);
         let panel = Panel::new(*name, Axis::new(label), Axis::new(&cells.name));
         let line = |name: &str, colour, values: &[f64]| Mark::Line {
             name: Some(name.into()),
@@ -45,14 +46,15 @@ pub(super) fn bands(
             beside = " The second curve is of the observations, smoothed in the same way: if the model is \
                       right, both curves agree.";
         }
-        panels.push(panel.mark(line("mean", Colour::Ink, &cells.mean)));
+        panels.push(panel.mark(line(centre, Colour::Ink, &cells.mean)));
         thinned = left_out;
     }
     same_axes(&mut panels, false);
     let caption = format!(
-        "The line is the posterior mean, and around it are {level} % intervals of the mean function and, \
+        "The line is the posterior mean{of}, and around it are {level} % intervals of the {centre} function and, \
          wider, of a new observation{smoothed}. If the model is right, about {outside} % of new \
          observations lie outside their own interval, in no particular place.{beside}{thinned}",
+        of = if centre == "mean" { "" } else { " of the median" },
         level = percent(level),
         outside = percent(1.0 - level),
         smoothed = curve.in_words(x.len()),

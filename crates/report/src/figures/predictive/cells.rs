@@ -12,6 +12,8 @@ use crate::figures::bins::evenly;
 /// One column of predictions, row by row.
 pub(super) struct Cells {
     pub name: String,
+    /// `mean`, or `median`.
+    pub centre: &'static str,
     pub mean: Vec<f64>,
     /// The ends of the interval of the mean function.
     pub of_mean: [Vec<f64>; 2],
@@ -39,6 +41,7 @@ impl Cells {
         let mean = predictions.mean_interval(level)?;
         Ok(Self {
             name: name.clone(),
+            centre: predictions.centre().name(),
             mean: of(&predictions.posterior_mean()?),
             of_mean: [of(&mean.lower), of(&mean.upper)],
             of_new: [of(&new.lower), of(&new.upper)], //~ report-interval

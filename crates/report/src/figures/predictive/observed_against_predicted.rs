@@ -33,9 +33,10 @@ pub fn observed_against_predicted(
         let (points, thinned) = cells.points(&cells.mean);
         panels.push(points.into_iter().fold(panel, Panel::mark));
         caption = format!(
-            "Each point is a row: its observation against the mean prediction. The band is the {level} % \
+            "Each point is a row: its observation against the {} prediction. The band is the {level} % \
              interval of a new observation{}. If the model is right, new rows lie around the line, about \
              {} % of them outside their own interval.{thinned}",
+            cells.centre,
             curve.in_words(cells.mean.len()),
             percent(1.0 - level),
             level = percent(level),

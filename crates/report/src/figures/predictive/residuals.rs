@@ -99,8 +99,9 @@ pub fn residuals(predictions: &Predictions, pit: &Pit, column: usize) -> Result<
         0 => String::new(),
         n => format!(" Rows without a quantile residual, whose transform is no number: {n}."),
     };
+    let centre = cells.centre;
     let caption = format!(
-        "The first panel has the residuals of the predicted mean: if the model is right, those of new rows \
+        "The first panel has the residuals of the predicted {centre}: if the model is right, those of new rows \
          scatter around 0 without a pattern. The quantile residual of a row is the standard normal \
          quantile of its probability integral transform. If the model is right, for new rows and rows \
          left out the histogram follows the curve, and each point of the last panel, the residuals in \
