@@ -1,10 +1,12 @@
 //! The uncertainty of new rows in two parts: what is not known, and what is noise.
 
-use ndarray::ArrayView2;
+use ndarray::{ArrayView2, s};
 
-use super::{Fit, Imputed};
+use super::{Fit, Imputed, Parts};
 use crate::Error;
-use crate::predict::Decomposition;
+use crate::data::Scaler;
+use crate::likelihood::{Likelihood, NormalNoise};
+use crate::predict::{Decomposition, Predictions};
 
 impl Fit {
     /// The uncertainty of predictions of new rows `x`, as of [`predict_new`](Self::predict_new), in two parts: of the mean function,
@@ -36,7 +38,30 @@ impl Fit {
     /// # Errors
     /// The errors of [`predict_new`](Self::predict_new); counts of categories.
     pub fn decompose(&self, x: ArrayView2<f64>) -> Result<Decomposition, Error> {
-        self.predict_new(x)?.predictions.decompose(|| self.predict_noise_sd(x))
+        self.decompose_predictions(x, &self.predict_new(x)?.predictions)
+    }
+
+    /// [`decompose`](Self::decompose) of the same rows' [predictions](Self::predict_new), which are made already.
+    ///
+    /// # Errors
+    /// The errors of [`decompose`](Self::decompose); predictions of other rows.
+    pub fn decompose_predictions(
+        &self,
+        x: ArrayView2<f64>,
+        predictions: &Predictions,
+    ) -> Result<Decomposition, Error> {
+        predictions.decompose(|| self.predict_noise_sd(self.rows_of_noise(x)))
+    }
+
+    /// The rows whose noise is asked for: one where all rows have the same.
+    fn rows_of_noise<'x>(&self, x: ArrayView2<'x, f64>) -> ArrayView2<'x, f64> {
+        let Parts { response, posterior, .. } = &*self.parts;
+        let is_equal = matches!(posterior.likelihood().normal_noise(), Some(NormalNoise::Equal(_)))
+            && response.as_ref().is_none_or(Scaler::is_affine);
+        match is_equal {
+            true => x.slice_move(s![..x.nrows().min(1), ..]), //~ noise-of-one-row
+            false => x,
+        }
     }
 }
 
@@ -47,6 +72,19 @@ impl Imputed {
     /// # Errors
     /// The errors of [`Fit::decompose`].
     pub fn decompose(&self, x: ArrayView2<f64>) -> Result<Decomposition, Error> {
-        self.predict_new(x)?.predictions.decompose(|| self.predict_noise_sd(x))
+        self.decompose_predictions(x, &self.predict_new(x)?.predictions)
+    }
+
+    /// [`decompose`](Self::decompose) of the same rows' [predictions](Self::predict_new), which are made already.
+    ///
+    /// # Errors
+    /// As [`Fit::decompose_predictions`].
+    pub fn decompose_predictions(
+        &self,
+        x: ArrayView2<f64>,
+        predictions: &Predictions,
+    ) -> Result<Decomposition, Error> {
+        let first = &self.fits()[0];
+        predictions.decompose(|| self.predict_noise_sd(first.rows_of_noise(x)))
     }
 }

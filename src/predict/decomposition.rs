@@ -38,7 +38,7 @@ impl Decomposition {
 
 impl Predictions {
     /// The uncertainty in two parts. `noise_sd` gives the standard deviation of the noise of each draw,
-    /// `[chain, draw, row, column]`, as [`Posterior::predict_noise_sd`](crate::posterior::Posterior::predict_noise_sd) does; it is not
+    /// `[chain, draw, row, column]`, or of one row if it is the same in all, as [`Posterior::predict_noise_sd`](crate::posterior::Posterior::predict_noise_sd) does; it is not
     /// asked of classes. [`Fit::decompose`](crate::fit::Fit::decompose) has the equations.
     ///
     /// # Errors
@@ -59,13 +59,16 @@ impl Predictions {
             });
         }
         let (shape, noise) = (self.mean().dim(), noise_sd()?);
-        if noise.dim() != shape {
+        let of_one = (shape.0, shape.1, 1, shape.3);
+        if ![shape, of_one].contains(&noise.dim()) {
             let [found, expected] = [noise.dim(), shape].map(|shape| format!("{shape:?}"));
             return Err(Error::shape("noise of each draw", found, expected));
         }
         let mean = self.posterior_mean()?;
         let draws = (shape.0 * shape.1) as f64;
         let noise = noise.pow2().sum_axis(Axis(0)).sum_axis(Axis(0)) / draws;
+        let noise =
+            noise.broadcast(mean.raw_dim()).expect("it is of one row, or of all").to_owned();
         let apart = (&self.mean() - &mean).pow2().sum_axis(Axis(0)).sum_axis(Axis(0));
         let of_mean = apart / draws; //~ variance-of-mean
         Ok(Decomposition { total: &of_mean + &noise, of_mean, noise, are_entropies: false })

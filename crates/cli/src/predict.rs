@@ -112,10 +112,10 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         let of = |conformal| Regions::of(conformal, new, fit.data().response());
         conformal.as_ref().map(of).transpose()
     };
-    let decompose = |x: ArrayView2<f64>| {
+    let decompose = |x: ArrayView2<f64>, predictions: &Predictions| {
         let parts = || match &tables {
-            None => fit.decompose(x),
-            Some(tables) => tables.decompose(x),
+            None => fit.decompose_predictions(x, predictions),
+            Some(tables) => tables.decompose_predictions(x, predictions),
         };
         args.uncertainty.then(parts).transpose()
     };
@@ -135,7 +135,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
         let mut scores = predictions.scores()?.to_string();
         let regions = regions(&predictions)?;
         scores.extend(regions.as_ref().map(|r| r.scored(rows.response())).transpose()?);
-        let parts = decompose(rows.x().view())?;
+        let parts = decompose(rows.x().view(), &predictions)?;
         least_known.add(parts.as_ref(), 0, &read.lines);
         let extra = (&regions, &parts);
         (out, _) = out.write(&csv(&predictions, extra, 0, &read.lines, args, is_raw)?, true)?;
@@ -152,7 +152,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
             };
             let predictions = predicted.predictions;
             let regions = regions(&predictions)?;
-            let parts = decompose(block)?;
+            let parts = decompose(block, &predictions)?;
             least_known.add(parts.as_ref(), k * height, &new.lines);
             let extra = (&regions, &parts);
             let lines = csv(&predictions, extra, k * height, &new.lines, args, is_raw)?;

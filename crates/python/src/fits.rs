@@ -6,7 +6,7 @@ use bnn_mcmc::Error;
 use bnn_mcmc::data::{Dataset, Schema};
 use bnn_mcmc::diagnostics::Verdict;
 use bnn_mcmc::fit::{Fit, Imputed, PriorSensitivity, Recipe};
-use bnn_mcmc::ndarray::{Array4, ArrayView2};
+use bnn_mcmc::ndarray::ArrayView2;
 use bnn_mcmc::predict::{Conformal, Decomposition, Predictions, Scores};
 
 /// What an estimator has fitted.
@@ -98,13 +98,9 @@ impl Fits {
         x: ArrayView2<f64>,
         predictions: &Predictions,
     ) -> Result<Decomposition, Error> {
-        predictions.decompose(|| self.predict_noise_sd(x))
-    }
-
-    fn predict_noise_sd(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
         match self {
-            Self::One(fit) => fit.predict_noise_sd(x),
-            Self::OfTables(fits) => fits.predict_noise_sd(x),
+            Self::One(fit) => fit.decompose_predictions(x, predictions),
+            Self::OfTables(fits) => fits.decompose_predictions(x, predictions),
         }
     }
 

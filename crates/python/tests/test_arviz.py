@@ -29,6 +29,16 @@ def test_all_groups_are_in_memory(model, wave):
     assert (tree["constant_data"]["x"] == wave[0]).all()
 
 
+def test_attributes_are_those_that_netcdf_has(model):
+    def is_plain(value):
+        several = value if isinstance(value, (list, tuple)) else [value]
+        return all(isinstance(one, (str, int, float, np.ndarray)) for one in several)
+
+    for group in model.to_datatree().subtree:
+        for one in [group, *group.variables.values()]:
+            assert all(is_plain(value) for value in one.attrs.values()), one.attrs
+
+
 def test_arviz_agrees_about_rhat_and_ess(model):
     """Of the log likelihood, by ArviZ's own code."""
     tree = model.to_datatree()

@@ -198,7 +198,7 @@ def test_groups(short, tmp_path):
     y = pd.Series(x + (school - 7) + 0.3 * rng.normal(size=90), name="score")
     X = pd.DataFrame({"school": school, "x": x, "area": np.repeat(["n", "s", "e"], 30)})
     model = BnnRegressor(**short, group=["school", "area"]).fit(X, y)
-    assert list(model.feature_names_in_) == ["x"]
+    assert list(model.feature_names_in_) == list(X.columns) and model.n_features_in_ == 3
     new = X[:4].assign(school=[3.0, 99.0, np.nan, 12.0])
     with pytest.warns(UserWarning, match="`school` has groups in 2 rows .*: 99, no value; the"):
         mean, lower, upper = model.predict(new, interval=0.9)
@@ -235,7 +235,7 @@ def test_counts_with_an_exposure(short, tmp_path):
     y = pd.Series(rng.poisson(years * np.exp(1 + 0.5 * x)), name="claims")
     X = pd.DataFrame({"x": x, "years": years, "kind": ["a", "b"] * 40})
     model = BnnCounts(**short, exposure="years").fit(X, y)
-    assert list(model.feature_names_in_) == ["x", "kind"]
+    assert list(model.feature_names_in_) == ["x", "years", "kind"]
     one, ten = model.predict(X.assign(years=1.0)), model.predict(X.assign(years=10.0))
     np.testing.assert_allclose(ten, 10 * one, rtol=1e-12)
     assert model.scores(X, y)["rmse"] > 0

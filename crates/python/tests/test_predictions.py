@@ -232,14 +232,34 @@ def test_conformal_intervals_hold_although_the_chains_did_not_converge(wave):
     # Both ends of the predictive interval move by the same.
     _, low, high = model.predict(X[new], interval=0.8)
     np.testing.assert_allclose(low - lower, upper - high, atol=1e-9)
-    few = model.predict(X[new], interval=0.8, conformal=(X[20:23], y[20:23]))
+    with pytest.warns(UserWarning, match="at a level of 0.8 at least 4 rows of calibration"):
+        few = model.predict(X[new], interval=0.8, conformal=[X[20:23], y[20:23]])
     assert np.isinf(few[1:]).all()
+    assert np.isfinite(model.predict(X[new], interval=0.8, conformal=(X[20:24], y[20:24]))).all()
     with pytest.raises(ValueError, match="`rows to calibrate on` is none that the model"):
         model.predict(X[new], interval=0.8, conformal="training")
     with pytest.raises(ValueError, match="`conformal` takes `interval`"):
         model.predict(X[new], conformal=rows)
     with pytest.raises(ValueError, match="`conformal` is 3, but must be"):
         model.predict(X[new], interval=0.8, conformal=3)
+    with pytest.raises(ValueError, match=r"(?s)`conformal` is .{80} \.\.\., but must be"):
+        model.predict(X[new], interval=0.8, conformal=X)
+    for wrong in (0.5, "0.5", [], [2.0], ["a"]):
+        with pytest.raises(ValueError, match=r"`quantiles` is .*, but must be probabilities"):
+            model.predict(X[new], quantiles=wrong)
+
+
+def test_medians_are_called_so(wave, short):
+    X, y = wave
+    y = np.exp(y)
+    model = BnnRegressor(**short, noise="student_t", response_transform="log").fit(X, y)
+    assert model.centre_ == "median" and "predicts    medians" in model.recipe_
+    logs = BnnRegressor(**short, noise="student_t").fit(X, np.log(y))
+    assert logs.centre_ == "mean" and "predicts" not in logs.recipe_
+    np.testing.assert_allclose(
+        model.predict_mean_draws(X[:5]), np.exp(logs.predict_mean_draws(X[:5])), rtol=1e-9
+    )
+    assert BnnRegressor(**short, response_transform="log").fit(X, y).centre_ == "mean"
 
 
 def test_conformal_sets_of_classes():

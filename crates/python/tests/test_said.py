@@ -293,3 +293,11 @@ def test_imputed_tables_are_named(wave, short):
     for ask in (model.loo, model.summary, model.plot_checks, model.explain):
         with pytest.raises(ValueError, match="several completed tables"):
             ask()
+
+
+def test_several_figures_are_shown_in_notebooks(line):
+    X, y, model = line
+    shown = model.plot_predictions(X, y)
+    assert shown._repr_html_().count("<svg") == len(shown) == 1
+    assert "<figcaption>" in model.plot_checks()._repr_html_()
+    assert len(repr(model.summary())) < 5000

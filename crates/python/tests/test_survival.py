@@ -74,6 +74,26 @@ def test_the_command_fits_the_same(short, tmp_path):
     assert (loaded.predict(X) == BnnSurvival(**short).fit(X, y).predict(X)).all()
 
 
+def test_events_in_a_table_are_no_bounds(short):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(50, 1))
+    time, event = rng.exponential(0.4, size=50), rng.random(50) < 0.7
+    structured = np.array(list(zip(event, time, strict=True)), dtype=[("e", bool), ("t", float)])
+    expected = BnnSurvival(**short).fit(x, structured).predict(x)
+    for table in (
+        pd.DataFrame({"t": time, "died": event}),
+        pd.DataFrame({"died": event, "t": time}),
+        pd.DataFrame({"E": event.astype(int), "T": time}),
+        pd.DataFrame({"duration": time, "observed": event.astype(float)}),
+    ):
+        assert (BnnSurvival(**short).fit(x, table).predict(x) == expected).all()
+    bounds = pd.DataFrame({"from": time, "until": np.where(event, time, np.inf)})
+    assert (BnnSurvival(**short).fit(x, bounds).predict(x) == expected).all()
+    for wrong in (pd.DataFrame({"a": event, "b": event}), np.column_stack([event, event])):
+        with pytest.raises(ValueError, match=r"y has (two columns of events|booleans alone)"):
+            BnnSurvival(**short).fit(x, wrong)
+
+
 def test_wrong_responses_are_named(short):
     X, y = patients(60)
     model = BnnSurvival(**short)

@@ -156,11 +156,74 @@ def test_missing_values_outlive_the_process(table, short, tmp_path):
 def test_identifiers_and_durations_are_refused(table, short):
     X, y = table
     names = [f"row {i}" for i in range(60)]
-    with pytest.raises(ValueError, match="column `name` has 60 different texts in 60 rows"):
-        BnnRegressor(**short).fit(X.assign(name=names), y)
+    with pytest.warns(UserWarning, match="`name`, text of 60 kinds in 60 rows, is left out"):
+        model = BnnRegressor(**short).fit(X.assign(name=names), y)
+    plain = BnnRegressor(**short).fit(X, y)
+    assert (model.predict(X.assign(name="any")) == plain.predict(X)).all()
     BnnRegressor(**short).fit(X.assign(name=pd.Categorical(names)), y)
     with pytest.raises(ValueError, match="column `span` has the type timedelta64"):
         BnnRegressor(**short).fit(X.assign(span=pd.to_timedelta(range(60), unit="D")), y)
+
+
+def test_text_of_many_kinds_is_grouped_or_left_out(table, short, tmp_path):
+    """As the command does it, and told."""
+    X, y = (pd.concat([half, half], ignore_index=True) for half in table)
+    kinds = [f"kind {i % 55}" for i in range(120)]
+    with pytest.warns(UserWarning, match='an intercept for each kind, as by `group="place"`'):
+        model = BnnRegressor(**short).fit(X.assign(place=kinds), y)
+    by_name = BnnRegressor(**short, group="place").fit(X.assign(place=kinds), y)
+    assert (model.predict(X.assign(place=kinds)) == by_name.predict(X.assign(place=kinds))).all()
+    model.save(tmp_path / "run")
+    loaded = BnnRegressor.load(tmp_path / "run")
+    new = X.assign(place="kind 3")
+    assert (loaded.predict(new) == by_name.predict(new)).all()
+    gaps = pd.Series(kinds).where(np.arange(120) != 7)
+    with pytest.warns(UserWarning, match="`place`, .*, is left out, since some rows have none"):
+        model = BnnRegressor(**short).fit(X.assign(place=gaps), y)
+    plain = BnnRegressor(**short).fit(X, y)
+    assert (model.predict(X.assign(place=gaps)) == plain.predict(X)).all()
+
+
+def test_gaps_of_arrays_are_those_of_tables(table, short):
+    X, y = table
+    X = X[["length", "rings"]].astype(float)
+    X.iloc[[3, 9], 0] = np.nan
+    of_table = BnnRegressor(**short).fit(X, y)
+    model = BnnRegressor(**short).fit(X.to_numpy(), y)
+    new = X.iloc[:12].copy()
+    new.iloc[5, 1] = np.nan
+    with pytest.warns(UserWarning, match="`x2` has no value in 1 row, and had all in training"):
+        found = model.predict(new.to_numpy())
+    with pytest.warns(UserWarning, match="`rings` has no value in 1 row"):
+        assert (found == of_table.predict(new)).all()
+    # A model of a table takes arrays, too, unless a column is no number.
+    with pytest.warns(UserWarning, match="valid feature names"):
+        assert (of_table.predict(X.to_numpy()) == of_table.predict(X)).all()
+    with pytest.raises(ValueError, match="column 2 of X has no value in any row"):
+        BnnRegressor(**short).fit(np.column_stack([X["length"], np.full(60, np.nan)]), y)
+    dated = X.assign(day=pd.date_range("2024-01-01", periods=60))
+    with pytest.raises(ValueError, match="as in training: column `day` has dates"):
+        BnnRegressor(**short).fit(dated, y).predict(np.ones((2, 3)))
+
+
+def test_whole_numbers_are_the_same_labels_as_floats(table, short):
+    X, y = table
+    X = X[["grade", "length"]].astype({"grade": int}).astype({"grade": "category"})
+    model = BnnRegressor(**short).fit(X, y)
+    as_floats = X.astype({"grade": float})
+    assert (model.predict(as_floats) == model.predict(X)).all()
+
+
+def test_intervals_are_classes(table, short):
+    X, y = table
+    cut = pd.cut(y, 3)
+    model = BnnClassifier(**short).fit(X, cut)
+    assert set(model.classes_) == {str(interval) for interval in cut}
+    in_order = BnnClassifier(**short, noise="ordinal").fit(X, cut)
+    assert in_order._inner == [str(interval) for interval in cut.cat.categories]
+    assert (BnnClassifier(**short).fit(X, cut.array).predict(X) == model.predict(X)).all()
+    with pytest.raises(ValueError, match=r"y, row 0: `.*` is text, but must be a number"):
+        BnnRegressor(**short).fit(X, cut)
 
 
 def test_arrays_of_times_are_refused(wave, short):

@@ -368,7 +368,7 @@ class Bnn(BaseEstimator):
             for one in [group, *group.variables.values()]:
                 # netCDF has numbers and texts alone.
                 one.attrs = {
-                    key: json.dumps(value) if isinstance(value, (dict, list, bool)) else value
+                    key: json.dumps(value) if isinstance(value, dict) else value
                     for key, value in one.attrs.items()
                     if value is not None
                 }
@@ -638,7 +638,8 @@ class Bnn(BaseEstimator):
             checked = check_X_y(encoded(frame, self._columns), y, estimator=self, **checks)
         else:
             refuse_other_than_numbers("X", X)
-            numbers, y = validate_data(self, X=X, y=y, ensure_all_finite="allow-nan", **checks)
+            found = validate_data(self, X=X, y=y, ensure_all_finite="allow-nan", **checks)
+            numbers, y = cast("tuple[Matrix, Any]", found)
             weights = weights_of(sample_weight, len(numbers))
             self._columns = columns_of_array(numbers, weights)
             checked = encoded_array(numbers, self._columns), y
@@ -691,9 +692,9 @@ class Bnn(BaseEstimator):
         """New rows as numbers."""
         check_is_fitted(self)
         whole = frame_of(X)
+        X, others = self._beside(X)
         if whole is not None:
             validate_data(self, X=whole.to_native(), reset=False, skip_check_array=True)
-        X, others = self._beside(X)
         frame = frame_of(X)
         if frame is not None:
             rows = encoded(frame, self._columns, self._encoding)

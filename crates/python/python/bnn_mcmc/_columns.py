@@ -328,11 +328,18 @@ def response_of(y: Any) -> Any:
             _response(series, f"y, column `{series.name}`") for series in found.iter_columns()
         ]
         return np.column_stack(columns) if columns else np.zeros((len(found), 0))
-    return _response(found, "y") if isinstance(found, nw.Series) else y
+    if isinstance(found, nw.Series):
+        return _response(found, "y")
+    # A categorical of pandas that is no column.
+    return _values(list(y)) if type(y).__name__ == "Categorical" else y
 
 
 def order_of(y: Any) -> list[str] | None:
     """The categories of a response whose type has them in an order, as text; None of any other."""
+    # Of pandas, also where the categories are no texts.
+    kind: Any = getattr(y, "dtype", None)
+    if getattr(kind, "ordered", None) and hasattr(kind, "categories"):
+        return [str(category) for category in kind.categories]
     found = nw.from_native(y, series_only=True, pass_through=True)
     if not isinstance(found, nw.Series) or not isinstance(found.dtype, nw.Enum):
         return None
@@ -738,8 +745,15 @@ def _response(series: Series, what: str) -> NDArray[Any]:
         return _floats(series)
     if dtype.is_numeric() or dtype.is_temporal():
         return series.to_numpy()
-    values = series.to_list()
-    # Categories of whole numbers, say, keep their type; text is of Python's.
+    return _values(series.to_list())
+
+
+def _values(values: list[Any]) -> NDArray[Any]:
+    """Values as an array: categories of whole numbers, say, keep their type, and text that of
+    Python. Other objects are named by their text, as the intervals of ``pandas.cut``.
+    """
+    kinds = (str, Real, Decimal, np.generic, datetime.date, datetime.time)
+    values = [value if isinstance(value, kinds) else str(value) for value in values]
     if not any(isinstance(value, str) for value in values):
         return np.asarray(values)
     objects = np.empty(len(values), dtype=object)

@@ -1,9 +1,9 @@
 """Figures: SVG of the native half, or marks on axes of matplotlib."""
 
 import json
-from html import escape
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,10 @@ class Figures(list[Figure]):
     """Several figures, which notebooks show one after the other."""
 
     def _repr_html_(self) -> str:
-        shown = (f"<figure>{one.svg}<figcaption>{escape(one.caption)}</figcaption></figure>" for one in self)
+        shown = (
+            f"<figure>{one.svg}<figcaption>{escape(one.caption)}</figcaption></figure>"
+            for one in self
+        )
         return "\n".join(shown)
 
 
