@@ -57,8 +57,14 @@ fn refused(n: usize, error: &io::Error) -> Error {
 /// The number of threads that rayon's global pool is to have.
 fn wanted() -> usize {
     let set = std::env::var("RAYON_NUM_THREADS").ok().and_then(|n| n.parse().ok());
-    let all = || thread::available_parallelism().map_or(1, Into::into);
-    set.filter(|n| *n > 0).unwrap_or_else(all)
+    set.filter(|n| *n > 0).unwrap_or_else(processors)
+}
+
+/// The most threads of a pool for each processor.
+const PER_PROCESSOR: usize = 16;
+
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, Into::into)
 }
 
 /// The most pieces, for each thread, into which a loop is cut.
@@ -134,10 +140,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Begun(Vec<Sender<ThreadBuilder>>);
 
 impl Begun {
-    /// Begins `n` threads, or as many as there can be: at least one.
+    /// Begins `n` threads, or as many as there can be, at least one, and no more than 16 for each processor: more only wait.
     fn new(n: usize) -> io::Result<Self> {
         let mut begun = Vec::new();
-        for _ in 0..n {
+        for _ in 0..n.min(PER_PROCESSOR * processors()) {
             let (give, take) = channel::<ThreadBuilder>();
             let work = move || {
                 if let Ok(worker) = take.recv() {
@@ -163,6 +169,14 @@ impl Begun {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn there_are_no_threads_that_only_wait() {
+        let most = PER_PROCESSOR * processors();
+        assert_eq!(pool(1_000_000).unwrap().current_num_threads(), most);
+        assert_eq!(pool(most).unwrap().current_num_threads(), most);
+        assert_eq!(pool(3).unwrap().current_num_threads(), 3);
+    }
 
     /// Each item comes to its own turn with its place, at whatever number of threads, and in order.
     #[test]

@@ -128,7 +128,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     }
 
     /// The number of threads, 1 to 4,096. The draws do not depend on it. Where a limit on memory or
-    /// threads leaves room for fewer, there are fewer.
+    /// threads leaves room for fewer, there are fewer; and at most 16 for each processor, for more only wait.
     ///
     /// Chains run side by side. Threads that are left over, because there are fewer chains or
     /// because some are done, share the rows of a [`Posterior`](crate::posterior::Posterior) whose

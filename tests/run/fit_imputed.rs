@@ -203,6 +203,51 @@ fn intervals_of_rows_with_gaps_cover_what_they_say() {
     assert!(correlation.abs() < 0.15, "{correlation}");
 }
 
+/// 40 simulated tables in which a fifth of the cells is missing, each with new rows like its own.
+#[test]
+#[ignore = "long"]
+fn new_rows_with_gaps_are_covered_in_forty_tables_long() {
+    let folder = TempDir::new().unwrap();
+    let mut of_tables = Vec::new();
+    for set in 0..40 {
+        let mut rng = ChainRng::new(2000 + set, 0);
+        let mut table = |n: usize, name: &str| -> (PathBuf, Vec<f64>, Vec<bool>) {
+            let mut text = String::from("a,b,c,y\n");
+            let (mut y, mut has_gap) = (Vec::new(), Vec::new());
+            for _ in 0..n {
+                let common = rng.normal();
+                let x = [0, 1, 2].map(|_| 0.7 * common + 0.7 * rng.normal());
+                y.push(x[0] - 1.5 * x[1] + 0.5 * x[2] + 0.6 * rng.normal());
+                let is_gap = [0, 1, 2].map(|_| rng.uniform() < 0.2);
+                has_gap.push(is_gap.contains(&true));
+                let cell = |j: usize| if is_gap[j] { String::new() } else { x[j].to_string() };
+                writeln!(text, "{},{},{},{}", cell(0), cell(1), cell(2), y[y.len() - 1]).unwrap();
+            }
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            (path, y, has_gap)
+        };
+        let recipe = Fit::regression("y").hidden(&[]).chains(2).warmup(100).draws(100).seed(set);
+        let fits = Imputed::read_csv(&recipe, 10, table(200, "t.csv").0).unwrap();
+        let (path, y, has_gap) = table(500, "new.csv");
+        let interval = fits.predict_csv(&path).unwrap().predictions.predictive_interval(0.9);
+        let interval = interval.unwrap();
+        let inside =
+            |i: &usize| (interval.lower[[*i, 0]]..interval.upper[[*i, 0]]).contains(&y[*i]);
+        let rows: Vec<usize> = (0..y.len()).filter(|i| has_gap[*i]).collect();
+        let covered = rows.iter().filter(|i| inside(i)).count() as f64 / rows.len() as f64;
+        of_tables.push(covered);
+    }
+    let of_tables = Array1::from(of_tables);
+    let (mean, se) = (of_tables.mean().unwrap(), of_tables.std(1.0) / 40_f64.sqrt());
+    println!(
+        "covered {mean:.4} +- {se:.4}, from {:.3} to {:.3}",
+        of_tables.fold(1.0, |a: f64, b| a.min(*b)),
+        of_tables.fold(0.0, |a: f64, b| a.max(*b))
+    );
+    assert!((0.88..0.92).contains(&mean), "{mean} +- {se}");
+}
+
 /// Rows of weight 0 say nothing of the cells of others, and one of weight 8 is eight.
 #[test]
 fn rows_count_as_often_as_their_weights_say() {

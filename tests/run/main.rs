@@ -8,6 +8,7 @@ mod checkpoint_races;
 mod checkpoint_refused;
 mod cut;
 mod fit;
+mod fit_advice;
 mod fit_by_hand;
 mod fit_calibrated;
 mod fit_conformal;

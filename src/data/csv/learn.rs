@@ -212,10 +212,12 @@ impl Schema {
                     return Err(problem("has no value in any row".into()).advise([leave_out]));
                 }
                 (Role::Feature, Some([only])) if reader.encoding == Encoding::DropFirst => {
-                    return Err(problem(format!(
+                    let found = format!(
                         "is `{}` in all rows: nothing is left without the first level",
                         shown(only)
-                    )));
+                    );
+                    let leave_out = Advice::Ignore { column: name.clone(), if_identifier: false };
+                    return Err(problem(found).advise([leave_out]));
                 }
                 _ => {
                     let fill = Fill { value: f64::NAN, marked: count.missing[j] > 0 };
