@@ -24,6 +24,7 @@
 //! doi:10.1111/j.1467-9868.2006.00553.x; all moves as draws, H. D. Dau and N. Chopin, J. R. Statist. Soc. B 84, 2022,
 //! doi:10.1111/rssb.12475; Pareto smoothing, A. Vehtari and others, JMLR 25, 2024, arXiv:1507.02646.
 
+use std::f64::consts::LN_2;
 use std::time::Instant;
 
 use crate::data::Dataset;
@@ -32,6 +33,7 @@ use crate::draws::{Draws, RunInfo, STATS};
 use crate::kernel::{Algorithm, Kernel, WarmupProgress};
 use crate::likelihood::Likelihood;
 use crate::model::Model;
+use crate::portable::ln;
 use crate::posterior::Posterior;
 use crate::rng::ChainRng;
 use crate::targets::{Point, Target};
@@ -238,7 +240,7 @@ impl Settings {
         if powers.is_empty() {
             threads::try_each(&mut chains, &|chain| tune(chain, &target))?;
             let of_a_move = gradients(&chains) as f64 / TUNED as f64;
-            let doublings = -next_power(&chains, 0.0).log2();
+            let doublings = -ln(next_power(&chains, 0.0)) / LN_2;
             self.check_gradients(&chains, (1.0 + doublings) * particles as f64 * of_a_move)?;
         }
         while powers.last() != Some(&1.0) {

@@ -125,9 +125,9 @@ impl Schema {
             let is_text_of_bools = role == Role::Feature
                 && !certain
                 && table.type_of(j).is_none()
-                && levels
-                    .as_ref()
-                    .is_some_and(|levels| !levels.is_empty() && levels.iter().all(is_bool)); //~ bools-of-text
+                && levels.as_ref().is_some_and(|levels| {
+                    !levels.is_empty() && levels.iter().all(|label| is_bool(label))
+                }); //~ bools-of-text
             let levels: Option<Vec<String>> = match levels {
                 Some(_) if is_text_of_bools => None,
                 Some(levels) if matches!(role, Role::Response(_)) && !reader.classes.is_empty() => {
@@ -286,7 +286,7 @@ impl Schema {
     }
 }
 
-fn is_bool(label: &String) -> bool {
+fn is_bool(label: &str) -> bool {
     ["true", "false"].iter().any(|word| label.eq_ignore_ascii_case(word))
 }
 
