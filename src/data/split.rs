@@ -299,4 +299,24 @@ mod tests {
         assert_eq!(train.x().column(0).to_vec(), [0.0, 1.0, 2.0]);
         assert_eq!(test.x().column(0).to_vec(), [3.0, 4.0]);
     }
+
+    #[test]
+    fn a_class_of_one_row_is_on_one_side() {
+        let classes = [vec![0; 10], vec![1; 6], vec![2]].concat();
+        let x = Array2::from_shape_fn((17, 1), |(i, _)| i as f64);
+        let data = Dataset::classification(x, classes, ["a", "b", "c"]).unwrap();
+        for (single, in_test) in [(Single::InTraining, false), (Single::InTest, true)] {
+            for seed in 0..20 {
+                let split = data.stratified_rows(0.5, seed, single).unwrap();
+                assert_eq!(split.test.contains(&16), in_test);
+                let of = |class: std::ops::Range<usize>| {
+                    split.test.iter().filter(|row| class.contains(row)).count()
+                };
+                assert_eq!([of(0..10), of(10..16)], [5, 3]);
+                let all = data.folds_by_class(3, seed).unwrap();
+                assert_eq!(all.iter().filter(|fold| fold.test.contains(&16)).count(), 1);
+            }
+        }
+        assert!(data.stratified_split(0.5, 1).is_err() && data.stratified_k_folds(3, 1).is_err());
+    }
 }

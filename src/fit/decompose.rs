@@ -1,6 +1,6 @@
 //! The uncertainty of new rows in two parts: what is not known, and what is noise.
 
-use ndarray::{ArrayView2, s};
+use ndarray::{ArrayView2, Axis, s};
 
 use super::{Fit, Imputed, Parts};
 use crate::Error;
@@ -50,18 +50,25 @@ impl Fit {
         x: ArrayView2<f64>,
         predictions: &Predictions,
     ) -> Result<Decomposition, Error> {
+        check_rows(x, predictions)?;
         predictions.decompose(|| self.predict_noise_sd(self.rows_of_noise(x)))
     }
 
     /// The rows whose noise is asked for: one where all rows have the same.
     fn rows_of_noise<'x>(&self, x: ArrayView2<'x, f64>) -> ArrayView2<'x, f64> {
         let Parts { response, posterior, .. } = &*self.parts;
-        let is_equal = matches!(posterior.likelihood().normal_noise(), Some(NormalNoise::Equal(_)))
-            && response.as_ref().is_none_or(Scaler::is_affine);
-        match is_equal {
-            true => x.slice_move(s![..x.nrows().min(1), ..]), //~ noise-of-one-row
-            false => x,
+        let is_affine = response.as_ref().is_none_or(Scaler::is_affine);
+        match posterior.likelihood().normal_noise() {
+            Some(NormalNoise::Equal(_)) if is_affine => x.slice_move(s![..x.nrows().min(1), ..]), //~ noise-of-one-row
+            _ => x,
         }
+    }
+}
+
+fn check_rows(x: ArrayView2<f64>, predictions: &Predictions) -> Result<(), Error> {
+    match predictions.mean().len_of(Axis(2)) {
+        rows if rows == x.nrows() => Ok(()),
+        rows => Err(Error::shape("rows of the predictions", rows, x.nrows())),
     }
 }
 
@@ -84,6 +91,7 @@ impl Imputed {
         x: ArrayView2<f64>,
         predictions: &Predictions,
     ) -> Result<Decomposition, Error> {
+        check_rows(x, predictions)?;
         let first = &self.fits()[0];
         predictions.decompose(|| self.predict_noise_sd(first.rows_of_noise(x)))
     }

@@ -25,9 +25,10 @@ use super::told::{Listener, Told};
 use super::{AnyLikelihood, Fit, Network, Origin, Parts, check_features, folder, imputed, run};
 use crate::Error;
 use crate::choice::by_name;
+use crate::data::Single::{InTest, InTraining};
 use crate::data::{
-    Columns, CsvData, CsvReader, Dataset, Response, Schema, Single, Split, Task, Transform,
-    TypedTable, indicator, new_group,
+    Columns, CsvData, CsvReader, Dataset, Response, Schema, Split, Task, Transform, TypedTable,
+    indicator, new_group,
 };
 use crate::draws::checkpoint::Every;
 use crate::draws::{Approximation, Draws, RunInfo};
@@ -885,7 +886,7 @@ impl Recipe {
         if self.task == Task::Classification && n < from.len() && n >= data.response().width() {
             let of = data.rows_of(&from);
             let share = n as f64 / from.len() as f64;
-            if let Ok(split) = of.stratified_rows(share, rng.next_u64(), Single::InTest)
+            if let Ok(split) = of.stratified_rows(share, rng.next_u64(), InTest)
                 && split.test.len() == n
             {
                 return Ok(split.test.into_iter().map(|row| from[row]).collect()); //~ drawn-classes
@@ -1076,13 +1077,12 @@ impl Recipe {
             return Err(error.of(Setting::Validation));
         }
         let first = data.first(rows);
+        let (share, seed) = (self.validation, self.seed);
         let mut split = match self.task {
             //~ validation-classes
-            Task::Classification => {
-                first.stratified_rows(self.validation, self.seed, Single::InTraining)?
-            }
+            Task::Classification => first.stratified_rows(share, seed, InTraining)?,
             //~ validation-rows
-            _ => first.split_rows(self.validation, self.seed)?,
+            _ => first.split_rows(share, seed)?,
         };
         split.train.extend(rows..data.rows()); //~ new-rows-are-learnt-from
         Ok(Some(split))
@@ -1568,12 +1568,12 @@ impl Recipe {
         }
     }
 
-    /// Whether the noise has a model of its own.
     /// Whether the noise is of Student's t.
     pub(super) fn has_tails(&self) -> bool {
         matches!(self.noise, Some(Noise::StudentT | Noise::HeteroscedasticStudentT))
     }
 
+    /// Whether the noise has a model of its own.
     pub(super) fn is_by_row(&self) -> bool {
         matches!(self.noise, Some(Noise::Heteroscedastic | Noise::HeteroscedasticStudentT))
     }

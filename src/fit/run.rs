@@ -36,20 +36,27 @@ struct Wanted<'r> {
     saved: Saved,
 }
 
-/// The error of a run whose folder is gone. The draws so far are saved beside it, if there are any.
-fn kept_beside(folder: &Path, fit: &Fit) -> Error {
-    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.with_file_name(format!("{name}.kept"));
-    let (gone, n) =
-        ("the folder was removed or renamed while the run went on", fit.draws.n_draws());
-    let rest = match n {
+/// Saves the draws of a run whose folder is gone beside the place of what was removed or renamed, and returns the error that says so;
+/// `None` if they could not be saved.
+fn kept_beside(folder: &Path, fit: &Fit) -> Option<Error> {
+    let mut gone = folder;
+    while let Some(above) = gone.parent().filter(|above| !above.as_os_str().is_empty()) {
+        if above.exists() {
+            break;
+        }
+        gone = above;
+    }
+    let name = gone.file_name().unwrap_or_default().to_string_lossy();
+    let beside = gone.with_file_name(format!("{name}.kept"));
+    let rest = match fit.draws.n_draws() {
         0 => "which had no draws yet".to_string(),
-        _ => match fit.save(&beside) {
-            Ok(()) => format!("whose {n} draws of each chain are in {}", beside.display()),
-            Err(error) => format!("whose {n} draws of each chain could not be kept: {error}"),
-        },
+        n => {
+            fit.save(&beside).ok()?;
+            format!("whose {n} draws of each chain are in {}", beside.display())
+        }
     };
-    problem(folder, format!("{gone}, {rest}")) //~ kept-beside
+    let problem = format!("it was removed or renamed while the run went on, {rest}");
+    Some(Error::table(gone.display().to_string(), problem))
 }
 
 /// Runs a fit in `folder`, goes on with it, or loads it.
@@ -218,9 +225,10 @@ impl Wanted<'_> {
                 fit.parts.recipe.report(&format!("the fit could not be saved: {error}"));
                 fit.save_error = Some(error);
             }
-        } else if !folder.exists() {
-            fit.save_error = Some(kept_beside(folder, &fit));
         }
-        Ok(fit)
+        match (!folder.exists()).then(|| kept_beside(folder, &fit)).flatten() {
+            Some(kept) => Err(kept),
+            None => Ok(fit),
+        }
     }
 }

@@ -21,7 +21,9 @@ const DRIFTED: f64 = 0.001;
 /// The fewest sets of responses of all new rows that these are compared with.
 const REPLICATES: usize = 8000;
 /// The gradients that an update may take, in those that the fit's run took.
-const WORTHWHILE: u64 = 2;
+const WORTHWHILE: f64 = 2.0;
+/// The iterations of a chain, warm-up included, of a run of usual length.
+const LONG: usize = 2000;
 /// The fewest new rows that are compared with what was predicted.
 const FEWEST: usize = 5;
 
@@ -93,7 +95,7 @@ impl Fit {
     /// of [`Method::Tempered`] by [`Mams`](crate::sampler::Mams), on all parameters unless the output layer of one response can be integrated out. **Scalings, and what else the model has learnt from the
     /// table, stay those of the first rows**, also in fits that are made of the [`recipe`](Self::recipe). The new rows are all learnt from, also where rows were kept for validation.
     ///
-    /// Rows far from what the fit predicts take many gradients. Where the update needs over twice as many as this fit's run took, which is forecast before
+    /// Rows far from what the fit predicts take many gradients. Where the update needs over twice as many as this fit's run took (of 2,000 iterations, if it was shorter), which is forecast before
     /// the draws are moved, it ends with an error: a new fit of all rows is better then, in scalings too.
     ///
     /// Whether new rows are like the others is told ([`UpdatedFit::drift`]), not decided: the update is of one and the same model.
@@ -135,7 +137,7 @@ impl Fit {
                 return Err(Error::argument(format!("group of `{column}`"), found, allowed));
             }
         }
-        let repeated = repeated(data, rows);
+        let repeated = repeated(self.training(), rows);
         let drift = drift(self, rows)?;
         let outside = range::outside(rows.x().view(), ranges);
 
@@ -153,7 +155,9 @@ impl Fit {
             _ => self.moved(recipe.mams(), &scaled),
         };
         let updated = updated.map_err(|error| match (error, drift) {
-            (Error::Argument { name, value, allowed, .. }, Some(chance)) if chance < DRIFTED => {
+            (Error::Argument { name, value, allowed, .. }, Some(chance))
+                if chance < DRIFTED && name.ends_with(" that the new rows need") =>
+            {
                 let drifted = format!("{value}, and they have drifted (a chance of {chance:.1e})");
                 Error::argument(name, drifted, allowed)
             }
@@ -193,10 +197,13 @@ impl Fit {
     {
         let Parts { recipe, posterior, train, .. } = &*self.parts;
         let mut update = Update::new(algorithm).seed(recipe.seed);
-        // Draws of an update say nothing of what a run takes.
-        let in_warmup = &self.draws.info().warmup_gradient_evals;
-        if !in_warmup.is_empty() {
-            update = update.most_gradients(WORTHWHILE * self.draws.gradient_evals()); //~ gradients-of-fit
+        // Draws of an update say nothing of what a run takes. A short run's gradients are those of one as long as an update pays.
+        if !self.draws.info().warmup_gradient_evals.is_empty() {
+            let sizes = recipe.sizes();
+            let iterations = (sizes.warmup + sizes.draws).max(1);
+            let each = self.draws.gradient_evals() as f64 / iterations as f64;
+            update =
+                update.most_gradients((WORTHWHILE * each * iterations.max(LONG) as f64) as u64);
         }
         let run = || update.run(posterior, train, &self.draws, rows);
         match recipe.threads {

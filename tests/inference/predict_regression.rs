@@ -25,10 +25,10 @@ fn the_uncertainty_of_a_new_observation_has_two_parts() {
     assert_eq!(parts.removable()[(1, 0)], 5.0 / 5.25);
     assert_eq!(parts.ranking(), [2, 1, 0]);
     assert!(!parts.are_entropies);
-    let other = || Ok(Array4::zeros((2, 2, 1, 1)));
+    let other = || Ok(Array4::zeros((2, 2, 2, 1)));
     refused!(
         predictions.decompose(other),
-        Shape { what: "noise of each draw", found: "(2, 2, 1, 1)", expected: "(2, 2, 3, 1)" }
+        Shape { what: "noise of each draw", found: "(2, 2, 2, 1)", expected: "(2, 2, 3, 1)" }
     );
     // Quantiles of the draws, the ends included.
     let quantiles = predictions.predictive_quantiles(&[0.0, 0.5, 1.0]).unwrap();

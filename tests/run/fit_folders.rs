@@ -216,15 +216,33 @@ fn a_run_ends_when_its_folder_is_gone() {
         fs::rename(&from, to).unwrap();
     });
     let long = recipe().draws(1_000_000).checkpoint_every(Every::Draws(20));
-    let fit = long.in_folder(&run).read_csv(&train).unwrap();
+    let error = long.in_folder(&run).read_csv(&train).unwrap_err().to_string();
     watch.join().unwrap();
-    let n = fit.draws().n_draws();
-    assert!(n > 0 && n < 1_000_000 && fit.draws().info().stopped_early, "{n}");
-    let error = fit.save_error().unwrap().to_string();
-    assert!(error.contains(&format!("whose {n} draws of each chain are in ")), "{error}");
     let kept = Fit::load(folder.path().join("run.kept")).unwrap();
-    assert_eq!(kept.draws(), fit.draws());
+    let n = kept.draws().n_draws();
+    assert!(n > 0 && n < 1_000_000 && kept.draws().info().stopped_early, "{n}");
+    let whole = recipe().draws(n.min(200)).read_csv(&train).unwrap();
+    assert_eq!(kept.draws().draw(1, n.min(200) - 1), whole.draws().draw(1, n.min(200) - 1));
+    assert!(error.contains(&format!("whose {n} draws of each chain are in ")), "{error}");
     assert!(!run.exists());
+    // Also a run that comes to its end before its next checkpoint.
+    let (gone, run) = (folder.path().join("gone"), folder.path().join("gone/run"));
+    let watch = std::thread::spawn({
+        let (gone, away) = (gone.clone(), folder.path().join("away"));
+        move || {
+            let draws = gone.join("run/checkpoint.draws");
+            wait_until("the first checkpoint", || draws.exists());
+            fs::rename(gone, away).unwrap();
+        }
+    });
+    fs::create_dir(&gone).unwrap();
+    let long = recipe().draws(5000).checkpoint_every(Every::Seconds(1e9)).in_folder(&run);
+    let error = long.read_csv(&train);
+    watch.join().unwrap();
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("gone.kept"), "{error}");
+    assert_eq!(Fit::load(folder.path().join("gone.kept")).unwrap().draws().n_draws(), 5000);
+    assert!(!gone.exists());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, WeightPrior};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::HessTarget;
-use ndarray::{Array1, Array2, array};
+use ndarray::{Array1, Array2, array, s};
 use shared::{failed, refused, said};
 
 use crate::fixtures::assert_other_fit;
@@ -556,4 +556,32 @@ fn what_cannot_be_fitted_is_refused_before_it_is_made() {
     let narrow = recipe().fit(&data()).unwrap().predict_new(array![[1.0]].view());
     let what = "number of features of the new rows";
     refused!(narrow, Shape { what: what, found: 1, expected: 2 });
+}
+
+/// The parts of the uncertainty beside all numbers that they are made of, for noise that rows share and noise that they do not.
+#[test]
+fn noise_of_one_row_is_that_of_all_where_it_is_equal() {
+    let x = Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
+    let y = x.mapv(|x| 3.0 + x + (1.0 + x) * (17.0 * x).sin());
+    let data = Dataset::regression(x, y).unwrap();
+    for noise in [None, Some(Noise::Heteroscedastic), Some(Noise::StudentT)] {
+        let recipe = Fit::regression("y").hidden(&[]).chains(2).warmup(100).draws(50);
+        let recipe = match noise {
+            Some(noise) => recipe.noise(noise),
+            None => recipe,
+        };
+        let fit = recipe.fit(&data).unwrap();
+        let new = fit.data().x().slice(s![..5, ..]).to_owned();
+        let parts = fit.decompose(new.view()).unwrap();
+        let sd = fit.predict_noise_sd(new.view()).unwrap();
+        for row in 0..5 {
+            let of_row = sd.slice(s![.., .., row, 0]);
+            let expected = of_row.iter().map(|sd| sd * sd).sum::<f64>() / of_row.len() as f64;
+            let found = parts.noise[[row, 0]];
+            assert!((found / expected - 1.0).abs() < 1e-12 || found == expected, "{noise:?}");
+        }
+        let predictions = fit.predict_new(new.view()).unwrap().predictions;
+        let other = fit.data().x().slice(s![..1, ..]).to_owned();
+        refused!(fit.decompose_predictions(other.view(), &predictions), Shape {});
+    }
 }

@@ -348,3 +348,19 @@ fn rows_that_were_learnt_from_are_told() {
         assert!(!updated.to_string().contains("equal to"), "{updated}");
     }
 }
+
+/// Rows that count for nothing make no drift, and rows that count twice are two.
+#[test]
+fn a_drift_counts_rows_by_their_weights() {
+    let (first, new) = split(&rows(100, "real", 5), 60);
+    let recipe = || Fit::regression("y").hidden(&[]).chains(2).warmup(200).draws(200);
+    let fit = recipe().fit(&first.with_weights(vec![1.0; 60]).unwrap()).unwrap();
+    let y = new.real().unwrap().clone();
+    let far = Array2::from_shape_fn((40, 1), |(i, _)| y[[i, 0]] + if i < 20 { 8.0 } else { 0.0 });
+    let far = new.with_real_response(far).unwrap();
+    let drift = |weight: f64| {
+        let weights = (0..40).map(|i| if i < 20 { weight } else { 1.0 }).collect::<Vec<f64>>();
+        fit.update(&far.clone().with_weights(weights).unwrap()).unwrap().has_drifted()
+    };
+    assert!(!drift(0.0) && drift(1.0));
+}

@@ -247,7 +247,7 @@ fn what_is_no_part_of_the_run_is_named() {
     let whole = sampler(0.1).run().unwrap();
     let value = "draws 1, which are no part of a run";
     refused!(merged(vec![part(0..2), whole]), Argument { name: "parts", value: value });
-    refused!(merged(vec![part(0..2), part(1..4)]), Argument { value: "chain 1 twice" });
+    refused!(merged(vec![part(0..2), part(1..4)]), Argument { value: "a list with chain 1 twice" });
     let value = "none with the chains 1..3";
     refused!(merged(vec![part(3..4), part(0..1)]), Argument { value: value });
     refused!(merged(vec![part(0..3)]), Argument { value: "none with the chains 3..4" });

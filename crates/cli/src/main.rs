@@ -149,7 +149,7 @@ fn main() -> ExitCode {
 
 /// An error about an argument that no file of a run could hold.
 fn check_arguments() -> Result<(), Failure> {
-    match std::env::args_os().find(|argument| argument.to_str().is_none()) {
+    match std::env::args_os().skip(1).find(|argument| argument.to_str().is_none()) {
         None => Ok(()),
         Some(argument) => Err(Failure::usage(format!(
             "`{}` is not written in UTF-8, as names in the files of a run are: give the file or folder another name",

@@ -116,12 +116,12 @@ impl Fit {
         on_threads(py, threads, || self.0.save_unflushed(&folder))?.map_err(raised)
     }
 
-    /// Whether the fits are of imputed tables.
     /// `mean`, or `median` where point predictions are medians.
     fn centre(&self) -> &'static str {
         self.0.first().centre().name()
     }
 
+    /// Whether the fits are of imputed tables.
     fn is_imputed(&self) -> bool {
         self.0.tables().is_some()
     }

@@ -177,6 +177,11 @@ def test_text_of_many_kinds_is_grouped_or_left_out(table, short, tmp_path):
     loaded = BnnRegressor.load(tmp_path / "run")
     new = X.assign(place="kind 3")
     assert (loaded.predict(new) == by_name.predict(new)).all()
+    with (
+        pytest.warns(UserWarning, match="an intercept for each kind"),
+        pytest.raises(ValueError, match="no column of X is left for the features"),
+    ):
+        BnnRegressor(**short).fit(pd.DataFrame({"place": kinds}), y)
     gaps = pd.Series(kinds).where(np.arange(120) != 7)
     with pytest.warns(UserWarning, match="`place`, .*, is left out, since some rows have none"):
         model = BnnRegressor(**short).fit(X.assign(place=gaps), y)

@@ -122,12 +122,9 @@ impl Schema {
             let levels = labels
                 .map(|labels| labels.into_iter().map(Cow::into_owned).collect::<Vec<String>>());
             // True and false in text are what they are in a table with types.
-            let is_text_of_bools = role == Role::Feature
-                && !certain
-                && table.type_of(j).is_none()
-                && levels.as_ref().is_some_and(|levels| {
-                    !levels.is_empty() && levels.iter().all(|label| is_bool(label))
-                }); //~ bools-of-text
+            let is_open = role == Role::Feature && !certain && table.type_of(j).is_none();
+            let are_bools = levels.as_deref().is_some_and(are_bools);
+            let is_text_of_bools = is_open && are_bools; //~ bools-of-text
             let levels: Option<Vec<String>> = match levels {
                 Some(_) if is_text_of_bools => None,
                 Some(levels) if matches!(role, Role::Response(_)) && !reader.classes.is_empty() => {
@@ -286,8 +283,11 @@ impl Schema {
     }
 }
 
-fn is_bool(label: &str) -> bool {
-    ["true", "false"].iter().any(|word| label.eq_ignore_ascii_case(word))
+/// Whether all labels are true or false, in any writing.
+fn are_bools(labels: &[String]) -> bool {
+    let is_bool =
+        |label: &String| ["true", "false"].iter().any(|word| label.eq_ignore_ascii_case(word));
+    !labels.is_empty() && labels.iter().all(is_bool)
 }
 
 /// The classes that occur, in the order in which they were named.

@@ -188,6 +188,7 @@ impl Schema {
         let (mut offset, mut groups) = (None, Groups::of(&self.columns));
         let mut weights: Option<Vec<f64>> = None;
         let mut upper = Vec::with_capacity(if task == Task::Survival { rows } else { 0 });
+        let has_until = self.columns.iter().any(|column| column.role == Role::Until);
         table.each_row(&mut |line, cells| {
             let is_missing = |j: usize| table.is_missing(&self.reader, &cells[j]);
             let is_filled =
@@ -243,7 +244,12 @@ impl Schema {
                 }
                 let is_bool = table.type_of(j) == Some(&ColumnType::Bools);
                 let Some(codes) = codes else {
+                    // Beside an upper bound it may not be known from when on.
+                    let is_open = has_until
+                        && matches!(role, Role::Response(_))
+                        && table.decimal.parse(cell) == Some(f64::NEG_INFINITY);
                     let value = match column.bools || (is_bool && role == Role::Feature) {
+                        _ if is_open => f64::NEG_INFINITY,
                         true => table.truth((line, j), cell)?,
                         false => table.number((line, j), cell, (task, role), lines.rows() == 0)?,
                     };

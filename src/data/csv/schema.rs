@@ -243,16 +243,15 @@ impl Schema {
         let line = |column: &Column| {
             let mut words = column.in_words(self.reader.encoding, self.reader.imputes);
             if let (Role::Response(_), Some(found)) = (column.role, &column.levels) {
-                let named = self.reader.classes.iter();
-                let absent: Vec<String> = named
-                    .filter(|class| !found.contains(class))
+                let is_absent = |class: &&String| !found.contains(class); //~ absent-classes
+                let absent: Vec<String> = (self.reader.classes.iter().filter(is_absent))
                     .map(|class| format!("`{}`", shown(class)))
                     .collect();
                 if !absent.is_empty() {
                     words += &format!(
                         "; no row has the class {}, which the model does not have",
                         absent.join(", ")
-                    ); //~ absent-classes
+                    );
                 }
             }
             (column.name.clone(), words)

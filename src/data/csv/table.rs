@@ -356,12 +356,6 @@ impl<'t> Table<'t> {
             }
             Ok(value) if role == Role::Weight && !is_weight(value) => NOT_A_WEIGHT,
             Ok(value) if role == Role::Until && value == f64::INFINITY => return Ok(value),
-            // It is not known from when on: beside an upper bound.
-            Ok(f64::NEG_INFINITY)
-                if task == Task::Survival && matches!(role, Role::Response(_)) =>
-            {
-                return Ok(f64::NEG_INFINITY);
-            }
             Ok(value) if value.is_finite() => {
                 if !counts || is_count(value) {
                     return Ok(value);

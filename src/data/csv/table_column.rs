@@ -185,7 +185,11 @@ impl TableColumn {
     pub fn parse(&self, text: &str) -> Result<f64, Error> {
         let text = text.trim();
         if let Some(levels) = self.levels() {
-            let known = levels.iter().position(|level| level == text);
+            let is = |level: &String| match self.column.bools {
+                true => level.eq_ignore_ascii_case(text), // `True` in text
+                false => level == text,
+            };
+            let known = levels.iter().position(is);
             let bit = ["0", "1"].iter().position(|bit| *bit == text && self.column.bools);
             return match known.or(bit) {
                 Some(place) => Ok(place as f64),

@@ -144,8 +144,7 @@ fn new_rows_are_learnt_without_a_new_fit() {
     assert!(scores.err.contains("log predictive density"), "{scores:?}");
     let other = place.run("update r drifted.csv --out r3");
     assert!(other.err.contains("they have drifted"), "{other:?}");
-    assert!(other.code == Some(1) && other.err.contains(": fit all rows"), "{other:?}");
-    let again = place.run("update r2 old.csv --out r4");
+    let again = place.run("update r2 old.csv --out r5");
     assert!(
         again.err.contains("; 135 rows of them, equal to what the fit had learnt"),
         "{again:?}"

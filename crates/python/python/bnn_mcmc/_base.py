@@ -96,7 +96,9 @@ RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator
 Folder: TypeAlias = str | PathLike[str]
 
 # The version of `estimator.json`.
-FORMAT = 2
+FORMAT = 3
+# Formats that are read, too, if there are neither groups nor an exposure: these were no names of X.
+OLD = (2,)
 ESTIMATOR = "estimator.json"
 MOST_THREADS = 4096
 
@@ -211,7 +213,9 @@ class Bnn(BaseEstimator):
         try:
             saved = json.loads(path.read_text(encoding="utf-8"))
             kind, version = saved["class"], saved["format"]
-            matches = kind == cls.__name__ and version == FORMAT
+            is_plain = not saved.get("groupings") and not saved["parameters"].get("exposure")
+            is_known = version == FORMAT or (version in OLD and is_plain)
+            matches = kind == cls.__name__ and is_known
             known = cls._of(saved) if matches else None
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path}: it is not as `save` wrote it: {error!r}") from error
@@ -633,6 +637,8 @@ class Bnn(BaseEstimator):
         X, others = self._beside(X, names)
         frame = frame_of(X)
         if frame is not None:
+            if len(frame.columns) == len(left_out):
+                raise ValueError("no column of X is left for the features")
             weights = weights_of(sample_weight, frame.shape[0])
             self._columns = columns_of(frame, weights, left_out)
             checked = check_X_y(encoded(frame, self._columns), y, estimator=self, **checks)

@@ -50,8 +50,12 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
             _ => return None,
         };
         let baseline = baseline.iter().find(|(other, _)| *other == name).map(|(_, v)| *v);
+        let label = match name {
+            "rmse" | "mae" if !scored.centre().is_mean() => format!("{label} of medians"),
+            _ => label.to_string(),
+        };
         let label = match response {
-            "" => label.to_owned(),
+            "" => label,
             response => format!("{response}: {}{}", label[..1].to_lowercase(), &label[1..]),
         };
         Some(Line { label, model: value, linear, baseline, better })
