@@ -58,9 +58,11 @@ impl Fit {
     fn rows_of_noise<'x>(&self, x: ArrayView2<'x, f64>) -> ArrayView2<'x, f64> {
         let Parts { response, posterior, .. } = &*self.parts;
         let is_affine = response.as_ref().is_none_or(Scaler::is_affine);
-        match posterior.likelihood().normal_noise() {
-            Some(NormalNoise::Equal(_)) if is_affine => x.slice_move(s![..x.nrows().min(1), ..]), //~ noise-of-one-row
-            _ => x,
+        let noise = posterior.likelihood().normal_noise();
+        let is_equal = matches!(noise, Some(NormalNoise::Equal(_))); //~ noise-of-one-row
+        match is_equal && is_affine {
+            true => x.slice_move(s![..x.nrows().min(1), ..]),
+            false => x,
         }
     }
 }

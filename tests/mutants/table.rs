@@ -1376,7 +1376,7 @@ mutants! {
             at "scale-of-linear": "WeightPrior::Scales" => "WeightPrior::FanIn"
     caught_by "run" "fit_results::noise_of_one_row_is_that_of_all_where_it_is_equal"
         "noise by row is that of the first row"
-            at "noise-of-one-row": "Some(NormalNoise::Equal(_))" => "Some(_)"
+            at "noise-of-one-row": "matches!(noise, Some(NormalNoise::Equal(_)))" => "noise.is_some()"
     caught_by "run" "fit_update::a_drift_counts_rows_by_their_weights"
         "a drift counts all rows alike"
             at "drift-weights": "w[cell / columns]" => "0.0 * w[cell / columns] + 1.0"
