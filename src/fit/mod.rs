@@ -528,7 +528,8 @@ impl Fit {
     }
 
     /// Reads another file with a known response as the training file was read: rows for
-    /// [`scores`](Self::scores) and [`predict`](Self::predict).
+    /// [`scores`](Self::scores) and [`predict`](Self::predict). [`Schema::read_path`] of the [schema](Self::schema) also says which lines were left
+    /// out, what stands in for missing values, and which labels training did not have.
     ///
     /// # Errors
     /// If the fit is not of a CSV file, or the file cannot be read.

@@ -999,7 +999,7 @@ mutants! {
         "a missing value is not marked"
             at "missing-mark": "self.push_mark(1.0, x)" => "self.push_mark(0.0, x)"
         "the median of an even number of values is the upper one"
-            at "missing-median": "0.5 * lower + 0.5 * *upper + 0.0" => "*upper"
+            at "missing-median": "0.5 * lower + 0.5 * upper + 0.0" => "upper"
     caught_by "lib" "fit::search::tests::grades_get_no_noise_by_row"
         "search: noise by row for grades"
             at "few-values": "*candidate != Candidate::NetworkHeteroscedastic"

@@ -230,8 +230,8 @@ fn a_run_ends_when_its_folder_is_gone() {
     let watch = std::thread::spawn({
         let (gone, away) = (gone.clone(), folder.path().join("away"));
         move || {
-            let draws = gone.join("run/checkpoint.draws");
-            wait_until("the first checkpoint", || draws.exists());
+            let checkpoint = gone.join("run/checkpoint");
+            wait_until("the first checkpoint", || checkpoint.exists());
             fs::rename(gone, away).unwrap();
         }
     });
