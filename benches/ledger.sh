@@ -51,7 +51,7 @@ export -f count
 counts=$(printf '%s\n' "${workloads[@]}" | xargs -P "$(nproc)" -I {} bash -c 'echo {} $(count {})')
 slower=()
 for name in "${workloads[@]}"; do
-  millions=$(awk -v name="$name" '$1 == name && $2 > 0 { printf "%.1f", $2 / 1e6 }' <<<"$counts")
+  millions=$(awk -v name="$name" '$1 == name && $2 > 0 { printf "%.2f", $2 / 1e6 }' <<<"$counts")
   [ -n "$millions" ] || { echo "the workload $name was not counted"; exit 1; }
   known=$(sed -n "s/^| $name | \([0-9.]*\) |.*/\1/p" $readme)
   [ -n "$known" ] || { echo "$readme has no row of the workload $name"; exit 1; }

@@ -143,7 +143,9 @@ impl Begun {
     /// Begins `n` threads, or as many as there can be, at least one, and no more than 16 for each processor: more only wait.
     fn new(n: usize) -> io::Result<Self> {
         let mut begun = Vec::new();
-        for _ in 0..n.min(PER_PROCESSOR * processors()) {
+        // How many processors there are takes files to read.
+        let n = if n <= PER_PROCESSOR { n } else { n.min(PER_PROCESSOR * processors()) };
+        for _ in 0..n {
             let (give, take) = channel::<ThreadBuilder>();
             let work = move || {
                 if let Ok(worker) = take.recv() {
