@@ -83,7 +83,7 @@ impl fmt::Display for UpdatedFit {
         }
         if self.repeated > 0 {
             let rows = count(self.repeated, "row");
-            write!(f, "; {rows} of them, equal to what the fit had learnt from, count once more")?;
+            write!(f, "; learnt from before, and counted once more: {rows}")?;
         }
         Ok(())
     }

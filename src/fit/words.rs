@@ -198,10 +198,7 @@ impl Recipe {
         line("noise", self.noise_in_words())?;
         if has_response && self.transform != Transform::None && self.has_tails() {
             let of = self.transform.in_words();
-            line(
-                "predicts",
-                format!("medians: after {of} such noise has no mean, or a boundless one"),
-            )?;
+            line("predicts", format!("medians: after {of} this noise need not have a mean"))?;
         }
         line("starts", {
             let bias = self

@@ -342,10 +342,10 @@ fn rows_that_were_learnt_from_are_told() {
         let updated = fit.update(&known.with_rows(&new).unwrap()).unwrap();
         assert_eq!(updated.repeated, 2, "{response}");
         let said = updated.to_string();
-        assert!(said.contains("; 2 rows of them, equal to what the fit had learnt"), "{said}");
+        assert!(said.contains("; learnt from before, and counted once more: 2 rows"), "{said}");
         let updated = fit.update(&new).unwrap();
         assert_eq!(updated.repeated, 0, "{response}");
-        assert!(!updated.to_string().contains("equal to"), "{updated}");
+        assert!(!updated.to_string().contains("counted once more"), "{updated}");
     }
 }
 

@@ -161,7 +161,7 @@ pub fn run(args: &ExplainArgs) -> Result<Ended, Failure> {
     }
     if !fit.centre().is_mean() {
         output::note(
-            "effects are on medians, and not on means, which this noise does not have after a transform",
+            "effects are on medians, and not on means, which this noise need not have after a transform",
         );
     }
     output::print(&text)?;

@@ -31,7 +31,7 @@ const BLOCK: usize = 1 << 25;
 /// Large tables are predicted in blocks of rows. The noise in the quantiles of new observations is
 /// drawn along the rows of a block, so that these quantiles depend a little on where a row stands.
 ///
-/// After a transform of the response with noise of Student's t, which has no mean then, the columns `median`, `median_sd` and so on
+/// After a transform of the response with noise of Student's t, which need not have a mean then, the columns `median`, `median_sd` and so on
 /// take the place of `mean`: the median of a new observation by each draw, averaged over the draws.
 #[derive(Args)]
 pub struct PredictArgs {
@@ -168,7 +168,7 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
     out.end()?;
     output::note(&note);
     if !fit.centre().is_mean() {
-        output::note("medians, and no means, which this noise does not have after a transform");
+        output::note("medians, and no means, which this noise need not have after a transform");
     }
     least_known.told(fit.centre()).iter().for_each(|note: &String| output::note(note));
     if let Some(conformal) = &conformal {

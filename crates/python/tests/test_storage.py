@@ -123,6 +123,20 @@ def test_a_file_that_was_edited_is_refused(fitted, tmp_path, edit):
         BnnRegressor.load(tmp_path / "model")
 
 
+def test_the_format_of_before_is_read_where_all_columns_are_features(fitted, wave, tmp_path):
+    fitted.save(tmp_path / "model")
+    path = tmp_path / "model" / "estimator.json"
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    assert saved["format"] == 3
+    path.write_text(json.dumps({**saved, "format": 2}), encoding="utf-8")
+    assert same(BnnRegressor.load(tmp_path / "model"), fitted, wave[0])
+    groupings = [{"name": "school", "levels": ["a", "b"]}]
+    for other in ({"format": 1}, {"format": 2, "groupings": groupings}, {"format": 4}):
+        path.write_text(json.dumps({**saved, **other}), encoding="utf-8")
+        with pytest.raises(ValueError, match=r"in format \d, not of a BnnRegressor in format 3"):
+            BnnRegressor.load(tmp_path / "model")
+
+
 @pytest.mark.parametrize("unit", ["D", "ns"])
 def test_classes_that_json_cannot_hold_are_refused_before_the_run(short, tmp_path, unit):
     X = np.linspace(0, 1, 40)[:, None]

@@ -146,7 +146,7 @@ fn new_rows_are_learnt_without_a_new_fit() {
     assert!(other.err.contains("they have drifted"), "{other:?}");
     let again = place.run("update r2 old.csv --out r5");
     assert!(
-        again.err.contains("; 135 rows of them, equal to what the fit had learnt"),
+        again.err.contains("; learnt from before, and counted once more: 135 rows"),
         "{again:?}"
     );
 
