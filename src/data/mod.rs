@@ -53,7 +53,7 @@ pub use crate::cells::{csv_cell, guarded, unguarded};
 pub use csv::{
     Cells, Charset, ColumnDescription, ColumnType, Columns, CsvData, CsvReader, DateOrder, Dates,
     Decimal, Description, Encoding, Features, Fill, Finding, Lines, Schema, StandIn, StoredCsv,
-    TableColumn, TypedTable, ValueKind,
+    TableColumn, TypedTable, Value, ValueKind, rows_drawn,
 };
 pub(crate) use csv::{FEW_GRADES, ROWS_OF_GRADE, indicator, new_group};
 pub use dataset::{Dataset, Response};

@@ -1,5 +1,6 @@
 //! Simulation-based calibration of the model and the sampler of a fit.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -62,7 +63,7 @@ impl Recipe {
         };
         let chosen = recipe.for_rows(data)?;
         chosen.constant_features(data, &origin)?;
-        let (chosen, data, origin) = chosen.of_most_rows(data, origin)?;
+        let (chosen, data, origin) = chosen.of_most_rows(Cow::Borrowed(data), origin)?;
         let chosen = chosen.settled(&data, &origin)?;
         let (data, origin) = chosen.of_drawn(data, origin)?;
         let [chains, warmup, draws] = SIZES;
@@ -72,8 +73,8 @@ impl Recipe {
             .draws(self.draws.unwrap_or(draws));
         (recipe.most_draws, recipe.folder, recipe.only_chains) = (None, None, None);
         (recipe.threads, recipe.listener) = (None, Listener::None);
-        let parts = Parts::new(recipe, &data, origin)?;
-        let Parts { recipe, posterior, train, .. } = &parts;
+        let parts = Parts::new(recipe, data, origin)?;
+        let (Parts { recipe, posterior, .. }, train) = (&parts, parts.train()?);
 
         let (began, done, said) = (Instant::now(), AtomicUsize::new(0), Mutex::new(EVERY));
         let progress = || {
@@ -86,7 +87,7 @@ impl Recipe {
             }
         };
         let sbc = sbc.clone().or_rows(train.rows().min(ROWS));
-        sbc.run_posterior(posterior, train, |simulated, seed| {
+        sbc.run_posterior(posterior, &train, |simulated, seed| {
             let given = posterior.given(simulated)?;
             let sampled = &given; //~ calibrated-posterior
             let draws = recipe.clone().seed(seed).sample_of(&parts, sampled, None)?;

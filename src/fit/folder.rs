@@ -1,5 +1,6 @@
 //! The files of a fit in its folder: written, read, put in order.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::ops::Range;
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::rows::Sum;
 use super::saved::{DATA, FIT, Read, Saved, problem, read, read_json};
 use super::{Fit, Origin, Parts, Recipe, rows};
 use crate::Error;
@@ -54,7 +56,7 @@ pub(super) fn save(folder: &Path, fit: &Fit) -> Result<(), Error> {
         _ => &[LOCK],
     };
     check_entries(folder, ours)?;
-    finish(folder, fit, &fit.parts.to_csv()?)
+    finish(folder, fit, &fit.parts.sum_of_rows()?)
 }
 
 /// The lock on a folder, which is given back when this is dropped, and by the system when the process ends.
@@ -121,10 +123,10 @@ pub(super) fn check_entries(folder: &Path, ours: &[&str]) -> Result<(), Error> {
 }
 
 /// An error if the rows of another fit, or somebody's own file, would be written over.
-pub(super) fn check_data(folder: &Path, data: &[u8]) -> Result<(), Error> {
-    match fs::read(folder.join(DATA)) {
+pub(super) fn check_data(folder: &Path, data: &Sum) -> Result<(), Error> {
+    match data.is_of(&folder.join(DATA)) {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
-        Ok(there) if there == data => Ok(()),
+        Ok(true) => Ok(()),
         _ => Err(not_empty(folder, DATA)),
     }
 }
@@ -178,14 +180,14 @@ fn rename(from: &Path, to: &Path) -> Result<(), Error> {
 /// Writes everything. The folder is locked. At each moment it holds the fit that was there, or this one:
 /// which of them is said by `fit.json`, which comes last, when all else is on the disk. The draws of the
 /// fit that was there stay until then, under another name at last, which [`load`] knows.
-pub(super) fn finish(folder: &Path, fit: &Fit, data: &[u8]) -> Result<(), Error> {
+pub(super) fn finish(folder: &Path, fit: &Fit, data: &Sum) -> Result<(), Error> {
     let verdict = verdict(fit);
     tidy(folder)?;
     if !folder.join(FIT).exists() {
         // The folder is ours from here on, also if this process is killed.
         write_json(folder, &Saved::of(&fit.parts, data, None)?)?;
     }
-    write_data(folder, data)?;
+    write_data(folder, &fit.parts, data)?;
     let [draws, new, old] = [DRAWS, NEW, OLD].map(|name| folder.join(name));
     fit.draws.to_zarr(&new)?;
     sync_all(&new).map_err(|e| Error::io(&new, e))?;
@@ -238,11 +240,11 @@ pub(super) fn verdict(fit: &Fit) -> String {
 }
 
 /// Writes the rows, unless they are there.
-pub(super) fn write_data(folder: &Path, data: &[u8]) -> Result<(), Error> {
+pub(super) fn write_data(folder: &Path, parts: &Parts, data: &Sum) -> Result<(), Error> {
     let path = folder.join(DATA);
-    match fs::read(&path).is_ok_and(|there| there == data) {
-        true => Ok(()),
-        false => write(&path, data),
+    match data.is_of(&path) {
+        Ok(true) => Ok(()),
+        _ => write_by(&path, |file| parts.write_rows(file).map_err(io::Error::from)),
     }
 }
 
@@ -266,9 +268,16 @@ pub(super) fn write_json(folder: &Path, saved: &Saved) -> Result<(), Error> {
 
 /// Writes a file as a whole, or leaves the one that was there.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    write_by(path, |file| file.write_all(bytes))
+}
+
+fn write_by(
+    path: &Path,
+    contents: impl FnOnce(&mut fs::File) -> io::Result<()>,
+) -> Result<(), Error> {
     let new = PathBuf::from(format!("{}{UNFINISHED}", path.display()));
     let written = fs::File::create(&new).and_then(|mut file| {
-        file.write_all(bytes)?;
+        contents(&mut file)?;
         file.sync_all()?;
         fs::rename(&new, path)?;
         sync_folder(path)
@@ -313,20 +322,21 @@ pub(super) fn load(folder: &Path) -> Result<Fit, Error> {
 pub(super) fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> {
     let recipe = saved.recipe(folder)?;
     let data_path = folder.join(DATA);
-    let bytes = fs::read(&data_path).map_err(|e| Error::io(&data_path, e))?;
-    if crc32fast::hash(&bytes) != saved.data_crc32 {
+    let sum = Sum::of(&data_path).map_err(|e| Error::io(&data_path, e))?;
+    if sum.crc32() != saved.data_crc32 {
         return Err(problem(&data_path, "it is not as it was written: its checksum differs"));
     }
-    let data = rows::from_csv(&bytes, saved).map_err(|e| problem(&data_path, e))?;
+    let file = fs::File::open(&data_path).map_err(|e| Error::io(&data_path, e))?;
+    let data = rows::read(file, saved).map_err(|e| problem(&data_path, e))?;
     let Saved { schema, lines, dropped, stand_ins, .. } = saved.clone();
-    let parts = Parts::new(recipe, &data, Origin { schema, lines, dropped, stand_ins })?;
+    let parts = Parts::new(recipe, Cow::Owned(data), Origin { schema, lines, dropped, stand_ins })?;
     let path = folder.join(DRAWS);
     let draws = read_draws(&path, &parts.recipe)
         //~ old-draws
         .or_else(|error| read_draws(&folder.join(OLD), &parts.recipe).map_err(|_| error))?;
     let fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: Vec::new() };
     // The density at the first draw says whether the draws are of this posterior.
-    let first = fit.parts.train.rows_of(&[0]).without_weights();
+    let first = fit.parts.train_rows(&[0])?;
     let checked = fit.parts.posterior.predict(&fit.draws, &first);
     checked.map_err(|e| problem(&path, format!("it holds the draws of another run: {e}")))?;
     Ok(fit)

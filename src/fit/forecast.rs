@@ -1,5 +1,6 @@
 //! The time of a fit, foreseen from short chains on folds, and the numbers of iterations that fit into it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -144,7 +145,7 @@ impl Recipe {
         };
         let recipe = recipe.for_rows(data)?;
         recipe.constant_features(data, &origin)?;
-        let (recipe, data, origin) = recipe.of_most_rows(data, origin)?;
+        let (recipe, data, origin) = recipe.of_most_rows(Cow::Borrowed(data), origin)?;
         let data = &*data;
         let columns = data.response().width();
         let is_open = recipe.is_open();
@@ -156,7 +157,7 @@ impl Recipe {
             false => vec![recipe.clone().settled(data, &origin)?],
         };
         if let Some(first) = models.first() {
-            Parts::new(first.clone(), data, origin.clone())?; // says what is wrong with the table
+            Parts::new(first.clone(), Cow::Borrowed(data), origin.clone())?; // says what is wrong with the table
         }
         let fold = &recipe.folds(data)?[..1];
         let mut held = recipe.predict_folds(&models, fold, data, &origin, None)?;

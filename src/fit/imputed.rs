@@ -108,7 +108,7 @@ impl Imputed {
         let recipe = &recipe.of_read(&data);
         let CsvData { dataset, schema, lines, dropped, stand_ins, .. } = data;
         let origin = Origin { schema: Some(schema), lines: Some(lines), dropped, stand_ins };
-        Self::run(recipe, tables, |recipe| recipe.run(&dataset, origin.clone()))
+        Self::run(recipe, tables, |recipe| recipe.run(Cow::Borrowed(&dataset), origin.clone()))
     }
 
     /// Fits `tables` completed copies of `data`, whose [`Schema`] says where values are missing, as
@@ -233,7 +233,7 @@ impl Imputed {
     /// If the run was ended before the first draw.
     pub fn missing_information(&self) -> Result<f64, Error> {
         let first = &self.fits[0];
-        let x = first.parts.train.select(&first.judged_rows())?;
+        let x = first.parts.train_rows(&first.judged_rows())?;
         let x = first.parts.features.inverse(x.x().view())?;
         let tables = self.fits.len() as f64;
         let mut moments = Vec::new();
@@ -401,7 +401,7 @@ pub(super) fn completion<'p>(
     x: ArrayView2<f64>,
 ) -> Result<Option<Completion<'p>>, Error> {
     let Some(table) = parts.recipe.imputed else { return Ok(None) };
-    let train = parts.own_train.as_ref().unwrap_or(&parts.data);
+    let train = parts.own_train();
     let known = Known { x: train.x().view(), weights: train.weights() };
     let rng = rng(parts.recipe.seed, table).child(2);
     Completion::new(known, x, gaps_of(&parts.origin), rng).map(Some)

@@ -1,5 +1,7 @@
 //! The linear model of a fit's rows.
 
+use std::borrow::Cow;
+
 use super::choices::{Candidate, Noise};
 use super::{Fit, Parts, Recipe};
 use crate::Error;
@@ -34,6 +36,8 @@ impl Fit {
         // Of numbers that may be negative the other noises are refused.
         plain.noise = recipe.noise.filter(|noise| *noise == Noise::Normal);
         let plain = plain.chains(chains).warmup(warmup).draws(draws);
-        Candidate::Linear.of(&plain, data.response().width()).run(data, origin.clone())
+        Candidate::Linear
+            .of(&plain, data.response().width())
+            .run(Cow::Borrowed(data), origin.clone())
     }
 }

@@ -50,6 +50,8 @@ mod unflushed;
 mod update;
 mod words;
 
+use std::borrow::Cow;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,6 +66,7 @@ pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::{DrawnRows, Recipe};
 pub use self::relevance::Relevance;
+use self::rows::Sum;
 pub use self::search::{Search, Trial, Tried};
 pub use self::sensitivity::PriorSensitivity;
 pub use self::told::Told;
@@ -114,8 +117,6 @@ struct Parts {
     /// The scaler of a real response, unless it is shares.
     response: Option<Scaler>,
     ranges: Vec<FeatureRange>,
-    /// Training rows, scaled.
-    train: Dataset,
     posterior: Posterior<Network, AnyLikelihood>,
 }
 
@@ -133,22 +134,22 @@ struct Origin {
 }
 
 impl Parts {
-    fn new(recipe: Recipe, data: &Dataset, origin: Origin) -> Result<Self, Error> {
-        let recipe = recipe.for_rows(data)?;
-        recipe.check_transform(data, &origin)?;
-        recipe.check_shares(data, &origin)?;
-        recipe.check_times(data, &origin)?;
+    fn new(recipe: Recipe, data: Cow<Dataset>, origin: Origin) -> Result<Self, Error> {
+        let recipe = recipe.for_rows(&data)?;
+        recipe.check_transform(&data, &origin)?;
+        recipe.check_shares(&data, &origin)?;
+        recipe.check_times(&data, &origin)?;
         // Indicators of groups and an offset come after the features, and are neither scaled nor learnt from.
-        let n_features = recipe.columns_of(data)?.features;
+        let n_features = recipe.columns_of(&data)?.features;
         let learnt = |ranges: Vec<FeatureRange>| -> Vec<FeatureRange> {
             ranges.into_iter().take(n_features).collect()
         };
-        let split = recipe.split(data)?;
+        let split = recipe.split(&data)?;
         let (train, validation) = match &split {
-            None => (data.clone(), None),
+            None => (Cow::Borrowed(&*data), None),
             Some(split) => {
-                let (train, validation) = split.apply(data)?;
-                (train, Some(validation))
+                let (train, validation) = split.apply(&data)?;
+                (Cow::Owned(train), Some(validation))
             }
         };
         let counted = train.counted();
@@ -170,12 +171,12 @@ impl Parts {
         // A level may lie among the validation rows alone.
         let model_rows = imputed::without_marks(&recipe, &train, &origin)?;
         // What is learnt beside the posterior is learnt from these rows, which come first.
-        let learnt_from = recipe.first_training_rows(&train, data)?;
+        let learnt_from = recipe.first_training_rows(&train, &data)?;
         //~ powers-of-fit
         let scaling = Standardise::new().allow_constant().after(recipe.transform_of_features());
         let first_rows = model_rows.first(learnt_from);
         // The scaling stays when the fit is updated by more rows.
-        let first_of_table = data.first(recipe.first_rows(data)?);
+        let first_of_table = data.first(recipe.first_rows(&data)?);
         //~ fitted-features
         let mut features = scaling.fit_features(&first_rows)?.within(&first_rows, &first_of_table);
         for place in n_features..data.n_features() {
@@ -202,8 +203,12 @@ impl Parts {
         if learnt_from < scaled.rows() {
             posterior = posterior.given(&scaled)?;
         }
-        let data = data.clone();
-        let own_train = validation.is_some().then_some(train);
+        drop(scaled);
+        let own_train = match train {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(train) => Some(train),
+        };
+        let data = data.into_owned();
         Ok(Self {
             recipe,
             origin,
@@ -214,22 +219,45 @@ impl Parts {
             features,
             response,
             ranges,
-            train: scaled,
             posterior,
         })
+    }
+
+    /// The training rows, in their own units.
+    fn own_train(&self) -> &Dataset {
+        self.own_train.as_ref().unwrap_or(&self.data)
+    }
+
+    /// The training rows, as the posterior has them.
+    fn train(&self) -> Result<Dataset, Error> {
+        self.scaled(self.own_train())
+    }
+
+    /// These of the training rows, as the posterior has them, without weights.
+    fn train_rows(&self, rows: &[usize]) -> Result<Dataset, Error> {
+        self.scaled(&self.own_train().rows_of(rows).without_weights())
+    }
+
+    fn scaled(&self, rows: &Dataset) -> Result<Dataset, Error> {
+        let model_rows = imputed::without_marks(&self.recipe, rows, &self.origin)?;
+        let scaled = self.features.scale_features(&model_rows)?;
+        match &self.response {
+            None => Ok(scaled),
+            Some(scaler) => scaler.scale_response(&scaled),
+        }
     }
 
     /// [`Fit::judged`], of these draws.
     fn judged(&self, draws: &Draws) -> Result<Predictions, Error> {
         // Rows of weight 0 are as good as others to compare chains on.
-        let rows = self.train.rows_of(&self.judged_rows()).without_weights();
+        let rows = self.train_rows(&self.judged_rows())?;
         let judged = self.posterior.predict(draws, &rows)?;
-        let target_accept = self.recipe.aimed_at(self.train.response().width());
+        let target_accept = self.recipe.aimed_at(self.data.response().width());
         Ok(judged.with_settings(target_accept, self.validation.is_some()))
     }
 
     fn judged_rows(&self) -> Vec<usize> {
-        let rows = self.train.rows();
+        let rows = self.own_train().rows();
         (0..rows.min(JUDGED)).map(|i| i * rows / rows.min(JUDGED)).collect() //~ judged-rows
     }
 
@@ -240,9 +268,16 @@ impl Parts {
         self
     }
 
-    /// The contents of `data.csv`.
-    fn to_csv(&self) -> Result<Vec<u8>, Error> {
-        rows::to_csv(&self.data, self.recipe.weights_column(&self.data))
+    /// Writes the contents of `data.csv`.
+    fn write_rows(&self, to: &mut dyn Write) -> Result<(), csv::Error> {
+        rows::write(&self.data, self.recipe.weights_column(&self.data), to)
+    }
+
+    /// The checksum of `data.csv`, which is not held as text.
+    fn sum_of_rows(&self) -> Result<Sum, Error> {
+        let mut sum = Sum::default();
+        self.write_rows(&mut sum).map_err(|e| Error::argument(saved::DATA, e, "writable"))?;
+        Ok(sum)
     }
 }
 
@@ -591,7 +626,7 @@ impl Fit {
     /// # Errors
     /// Classes; else as [`Posterior::loo_pit`].
     pub fn loo_pit(&self, seed: u64) -> Result<Pit, Error> {
-        self.parts.posterior.loo_pit(&self.draws, &self.parts.train, seed) //~ loo-pit-rows
+        self.parts.posterior.loo_pit(&self.draws, &self.parts.train()?, seed) //~ loo-pit-rows
     }
 
     /// Writes the draws to a new Zarr folder with their predictions for the training rows, for
@@ -661,7 +696,7 @@ impl Fit {
 
     /// The rows that the model learnt from, in their own units.
     pub fn training(&self) -> &Dataset {
-        self.parts.own_train.as_ref().unwrap_or(&self.parts.data)
+        self.parts.own_train()
     }
 
     /// The rows that the model did not learn from, in their own units; `None` if none were

@@ -164,7 +164,7 @@ fn ranges(ranges: &[Range<usize>]) -> String {
 
 /// Merges `draws`, and writes them unless they are there. The folder is locked.
 fn write(folder: &Path, saved: &Saved, parts: Arc<Parts>, draws: Vec<Draws>) -> Result<Fit, Error> {
-    let data = parts.to_csv()?;
+    let data = parts.sum_of_rows()?;
     let mut said = Vec::new();
     let _ = tidy(folder);
     let mut mend = |error: &Error| said.push(rebuilt(error, "rebuilt from the parts"));

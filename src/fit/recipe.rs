@@ -734,7 +734,7 @@ impl Recipe {
         let recipe = self.of_read(&data);
         let CsvData { dataset, schema, lines, dropped, stand_ins, .. } = data;
         let origin = Origin { schema: Some(schema), lines: Some(lines), dropped, stand_ins };
-        recipe.run(&dataset, origin)
+        recipe.run(Cow::Owned(dataset), origin)
     }
 
     /// The recipe for a table that was read, which knows whether rows were drawn as it was.
@@ -751,7 +751,7 @@ impl Recipe {
     /// [`Posterior::new`] and [`Sampler::run`]; a folder that cannot be written, or holds another
     /// fit.
     pub fn fit(&self, data: &Dataset) -> Result<Fit, Error> {
-        self.run(data, Origin::default())
+        self.run(Cow::Borrowed(data), Origin::default())
     }
 
     /// Fits `data` like [`fit`](Self::fit), with a [`Schema`] by which files are read like `data`;
@@ -762,7 +762,7 @@ impl Recipe {
     /// Features that are not called as in the schema; else as [`fit`](Self::fit).
     pub fn fit_like(&self, data: &Dataset, schema: &Schema) -> Result<Fit, Error> {
         let (recipe, origin) = self.like(data, schema)?;
-        recipe.run(data, origin)
+        recipe.run(Cow::Borrowed(data), origin)
     }
 
     /// The recipe that reads like a schema, for rows that it has read.
@@ -780,9 +780,9 @@ impl Recipe {
         Ok((recipe, Origin { schema: Some(schema.clone()), ..Origin::default() }))
     }
 
-    pub(super) fn run(&self, data: &Dataset, origin: Origin) -> Result<Fit, Error> {
-        let chosen = self.clone().for_rows(data)?;
-        for feature in chosen.constant_features(data, &origin)? {
+    pub(super) fn run(&self, data: Cow<Dataset>, origin: Origin) -> Result<Fit, Error> {
+        let chosen = self.clone().for_rows(&data)?;
+        for feature in chosen.constant_features(&data, &origin)? {
             self.report(&format!("`{feature}` is the same in all rows: it has no effect"));
         }
         let (chosen, data, origin) = chosen.of_most_rows(data, origin)?;
@@ -803,8 +803,8 @@ impl Recipe {
         let Sizes { chains, warmup, draws } = chosen.sizes();
         let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
         chosen.check_ensemble()?;
-        let parts = Parts::new(chosen, &complete, origin)?;
-        if let Some(names) = complete.response().class_names().filter(|_| self.is_ordinal()) {
+        let parts = Parts::new(chosen, complete, origin)?;
+        if let Some(names) = parts.data.response().class_names().filter(|_| self.is_ordinal()) {
             self.report(&format!("classes in order: {}", names.join(" < ")));
         }
         match &self.folder {
@@ -845,10 +845,9 @@ impl Recipe {
     /// The recipe for as many rows as there may be at most, and these rows.
     pub(super) fn of_most_rows<'d>(
         mut self,
-        data: &'d Dataset,
+        data: Cow<'d, Dataset>,
         origin: Origin,
     ) -> Result<(Self, Cow<'d, Dataset>, Origin), Error> {
-        let data = Cow::Borrowed(data);
         let Some(rows) = self.most_rows.filter(|most| *most < data.rows()) else {
             return Ok((self, data, origin));
         };
@@ -1660,7 +1659,7 @@ impl Recipe {
         posterior: &'t FitPosterior,
         checkpoint: Option<&Path>,
     ) -> Result<Draws, Error> {
-        let columns = parts.train.response().width();
+        let columns = parts.data.response().width();
         match self.chosen_method(columns) {
             Method::Nuts => self.sample_by(parts, posterior, self.nuts(), checkpoint),
             Method::Mams => self.sample_by(parts, posterior, self.mams(), checkpoint),
@@ -1778,7 +1777,7 @@ impl Recipe {
         posterior: &'t FitPosterior,
         checkpoint: Option<&Path>,
     ) -> Result<Draws, Error> {
-        let columns = parts.train.response().width();
+        let columns = parts.data.response().width();
         let [mut held, zero] = self.held(posterior.layout());
         held.extend(zero.iter().cloned());
         let adam = Adam { steps: self.ascent().0, learning_rate: 0.01, ..Adam::default() };
@@ -1812,7 +1811,7 @@ impl Recipe {
         let [mut held, zero] = self.held(posterior.layout());
         held.extend(zero);
         let (learning_rate, steps) = (0.01, ASCENT);
-        let minibatch = Minibatch { size: ROWS_OF_STEP.min(parts.train.rows()) };
+        let minibatch = Minibatch { size: ROWS_OF_STEP.min(parts.own_train().rows()) };
         let adam = Adam { learning_rate, steps, ..Adam::new(minibatch) };
         let ascent = Optimiser::new(posterior, Held { adam, held }).seed(self.seed_of_draws());
         ascent.starts(from, self.sizes().chains)
@@ -1832,7 +1831,7 @@ impl Recipe {
         check_layout(posterior.dim(), posterior.layout())?;
         let mut centre = vec![0.0; posterior.dim()];
         if let (Some((mean, _)), Some(bias)) =
-            (self.prior_of_bias(&parts.train), posterior.layout().range(&self.output_bias()))
+            (self.prior_of_bias(parts.own_train()), posterior.layout().range(&self.output_bias()))
         {
             centre[bias].fill(mean); //~ count-bias
         }
@@ -1845,7 +1844,7 @@ impl Recipe {
         };
         //~ seed-of-fit
         let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed_of_draws());
-        let most = self.most_draws_of(posterior.dim().max(parts.train.rows()));
+        let most = self.most_draws_of(posterior.dim().max(parts.own_train().rows()));
         let mut sampler = sampler.warmup(warmup).draws(most).init(start);
         let are_enough = Rc::new(Cell::new(false));
         let found = are_enough.clone();

@@ -52,11 +52,11 @@ impl Fit {
     /// [linear part](super::Recipe::skip), whose weights have a scale of their own. A scale is of weights, and says less of predictions than
     /// [importance](crate::explain::Explainer::importance) does.
     pub fn relevance(&self) -> Vec<Relevance> {
-        let Parts { posterior, train, .. } = &*self.parts;
+        let Parts { posterior, data, .. } = &*self.parts;
         let Some(range) = posterior.layout().range(RELEVANCE) else { return Vec::new() };
         let named = posterior.model().named_axes();
         let names = named.into_iter().find(|(block, ..)| block == RELEVANCE);
-        let names = names.map_or(train.feature_names().to_vec(), |(_, _, names)| names);
+        let names = names.map_or(data.feature_names().to_vec(), |(_, _, names)| names);
         let values = self.draws.values();
         let of_column = |(place, column): (usize, String)| {
             let of_draw = |q: ArrayView1<f64>| exp(0.5 * q[place]); //~ relevance-of-variance

@@ -1,22 +1,27 @@
 //! The rows of a fit as text.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
 
 use ndarray::Array2;
 
-use super::saved::{DATA, Saved};
-use crate::Error;
+use super::saved::Saved;
 use crate::data::{Dataset, Response, guarded, unguarded};
 
-/// The rows as text: features, then the response, then the weights of rows, if there are any, in a column of the name
+/// Writes the rows as text: features, then the response, then the weights of rows, if there are any, in a column of the name
 /// `weights`; numbers are read back as the same bits. Names that a spreadsheet would take for formulas are guarded.
-pub(super) fn to_csv(data: &Dataset, weights: Option<String>) -> Result<Vec<u8>, Error> {
-    let failed = |e: csv::Error| Error::argument(DATA, e, "writable");
-    let mut csv = csv::Writer::from_writer(Vec::new());
+pub(super) fn write(
+    data: &Dataset,
+    weights: Option<String>,
+    to: &mut dyn Write,
+) -> Result<(), csv::Error> {
+    let mut csv = csv::Writer::from_writer(to);
     let until = until(data.response_names(), data.response().bounds().is_some());
     let names = data.feature_names().iter().chain(data.response_names());
     let names = names.chain(&until).chain(&weights);
-    csv.write_record(names.map(|name| guarded(name).into_owned())).map_err(failed)?;
+    csv.write_record(names.map(|name| guarded(name).into_owned()))?;
     for (i, row) in data.x().rows().into_iter().enumerate() {
         let mut record: Vec<String> = row.iter().map(f64::to_string).collect(); //~ saved-digits
         match data.response() {
@@ -29,9 +34,47 @@ pub(super) fn to_csv(data: &Dataset, weights: Option<String>) -> Result<Vec<u8>,
             }
         }
         record.extend(data.weights().map(|w| w[i].to_string())); //~ saved-weights
-        csv.write_record(&record).map_err(failed)?;
+        csv.write_record(&record)?;
     }
-    csv.into_inner().map_err(|e| Error::argument(DATA, e, "writable"))
+    Ok(csv.flush()?)
+}
+
+/// The length and the CRC-32 of a file: two that are equal here are taken for equal.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sum {
+    length: u64,
+    crc32: crc32fast::Hasher,
+}
+
+impl Sum {
+    /// Of the file at `path`.
+    pub(super) fn of(path: &Path) -> io::Result<Self> {
+        let mut sum = Self::default();
+        io::copy(&mut File::open(path)?, &mut sum)?;
+        Ok(sum)
+    }
+
+    pub(super) fn crc32(&self) -> u32 {
+        self.crc32.clone().finalize()
+    }
+
+    /// Whether the file at `path` has this sum.
+    pub(super) fn is_of(&self, path: &Path) -> io::Result<bool> {
+        let there = Self::of(path)?;
+        Ok((there.length, there.crc32()) == (self.length, self.crc32()))
+    }
+}
+
+impl Write for Sum {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.length += bytes.len() as u64;
+        self.crc32.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The name of the column of upper bounds, of numbers with bounds.
@@ -39,9 +82,9 @@ fn until(names: &[String], has_bounds: bool) -> Option<String> {
     names.first().filter(|_| has_bounds).map(|name| format!("{name} until"))
 }
 
-/// Reads the rows that [`to_csv`] wrote; an error says what is wrong with the text.
-pub(super) fn from_csv(bytes: &[u8], saved: &Saved) -> Result<Dataset, String> {
-    let mut csv = csv::Reader::from_reader(bytes);
+/// Reads the rows that [`write`] wrote; an error says what is wrong with the text.
+pub(super) fn read(from: impl Read, saved: &Saved) -> Result<Dataset, String> {
+    let mut csv = csv::Reader::from_reader(from);
     let header = csv.headers().map_err(|e| e.to_string())?.clone();
     // The reader skips a byte-order mark at the beginning of the file, so names are compared
     // without it.

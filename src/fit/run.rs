@@ -8,6 +8,7 @@ use super::folder::{
     CHECKPOINT, LOCK, Lock, check_data, check_entries, finish, is_damage, load_whole, mended,
     rebuilt, tidy, with_advice, write_data, write_json,
 };
+use super::rows::Sum;
 use super::saved::{DATA, FIT, Read, Saved, draws, other_fit, problem, read};
 use super::{Fit, Parts, parts};
 use crate::Error;
@@ -32,7 +33,7 @@ enum There {
 struct Wanted<'r> {
     folder: &'r Path,
     parts: Parts,
-    data: Vec<u8>,
+    data: Sum,
     saved: Saved,
 }
 
@@ -61,7 +62,7 @@ fn kept_beside(folder: &Path, fit: &Fit) -> Option<Error> {
 
 /// Runs a fit in `folder`, goes on with it, or loads it.
 pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
-    let data = parts.to_csv()?;
+    let data = parts.sum_of_rows()?;
     let saved = Saved::of(&parts, &data, None)?;
     let wanted = Wanted { folder, parts, data, saved };
     // The folder is read first, so that a finished fit loads also where nothing can be written.
@@ -150,11 +151,11 @@ impl Wanted<'_> {
         let is_known = matches!(read(folder)?, Read::Saved(_));
         if let There::Damaged(error) = &there
             && is_known
-            && !fs::read(&data_path).is_ok_and(|there| there == *data)
+            && !data.is_of(&data_path).unwrap_or(false)
         {
             // The rows are those that are asked for, by the checksum in `fit.json`.
             said.push(rebuilt(error, "written anew"));
-            write_data(folder, data)?;
+            write_data(folder, &self.parts, data)?;
             there = self.look()?;
         }
         let there = match there {
@@ -178,7 +179,7 @@ impl Wanted<'_> {
                 check_entries(folder, &[LOCK, DATA])?;
                 check_data(folder, data)?;
                 write_json(folder, saved)?;
-                write_data(folder, data)?;
+                write_data(folder, &self.parts, data)?;
             }
             There::Unfinished(there) if there.recipe != saved.recipe => write_json(folder, saved)?,
             There::Damaged(_) if !is_known => check_data(folder, data)?,

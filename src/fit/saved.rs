@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::rows::Sum;
 use super::{FeatureRange, Noise, Parts, Recipe, WeightPrior};
 use crate::Error;
 use crate::data::{Lines, Scaler, Schema, StandIn, Task};
@@ -69,7 +70,7 @@ impl Saved {
     /// draws, or for an unfinished one, without both.
     pub(super) fn of(
         parts: &Parts,
-        data: &[u8],
+        data: &Sum,
         verdict: Option<(&str, u32)>,
     ) -> Result<Self, Error> {
         let recipe = serde_json::to_value(&parts.recipe);
@@ -87,7 +88,7 @@ impl Saved {
             response_names: parts.data.response_names().to_vec(),
             class_names: names.map(<[String]>::to_vec),
             weights: parts.recipe.weights_column(&parts.data),
-            data_crc32: crc32fast::hash(data),
+            data_crc32: data.crc32(),
             verdict_crc32: verdict.map(|(text, _)| crc32fast::hash(text.as_bytes())),
             draws_crc32: verdict.map(|(_, draws)| draws),
             network: parts.posterior.model().base().base().base().base().sizes().to_vec(),

@@ -1,5 +1,6 @@
 //! The choice of a model by the data: candidates, compared by cross-validation.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -354,7 +355,7 @@ impl Recipe {
         let stopped = StopHandle::new();
         stopped.stop();
         let first = candidates[0].of(self, columns).stop_handle(&stopped);
-        let parts = Parts::new(first, data, origin.clone())?;
+        let parts = Parts::new(first, Cow::Borrowed(data), origin.clone())?;
         drop(parts.recipe.sample(&parts, None)?);
         drop(parts);
         let folds = self.folds(data)?;
@@ -519,7 +520,7 @@ impl Recipe {
 
     /// The predictions of the test rows of the recipe's fold.
     fn predict_fold(&self, data: &Dataset, origin: &Origin) -> Result<Held, Error> {
-        let parts = Parts::new(self.clone(), data, origin.clone())?;
+        let parts = Parts::new(self.clone(), Cow::Borrowed(data), origin.clone())?;
         let draws = parts.recipe.sample(&parts, None)?;
         let sampling = draws.info().sampling_seconds;
         let warmup = draws.info().warmup_seconds;

@@ -16,8 +16,10 @@ pub(super) fn save(folder: &Path, fit: &Fit) -> Result<(), Error> {
         let path = folder.join(name);
         fs::write(&path, bytes).map_err(|e| Error::io(path, e))
     };
-    let data = fit.parts.to_csv()?;
-    write(DATA, &data)?;
+    let data = fit.parts.sum_of_rows()?;
+    let path = folder.join(DATA);
+    let written = fs::File::create(&path).and_then(|mut to| Ok(fit.parts.write_rows(&mut to)?));
+    written.map_err(|e| Error::io(path, e))?;
     let verdict = verdict(fit);
     write(VERDICT, verdict.as_bytes())?;
     let draws = folder.join(DRAWS);

@@ -1,5 +1,6 @@
 //! New rows for a fit, without a new fit.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -116,7 +117,7 @@ impl Fit {
     /// Other columns, responses or classes than the training data's, a group that they do not have, numbers that are not finite; an ensemble, completed tables, a [thinned](Self::thinned) fit; fewer than 40 draws of a chain;
     /// new rows without a finite density under some draw, or that need over twice as many gradients as this fit took; predictions that do not fit into memory.
     pub fn update(&self, rows: &Dataset) -> Result<UpdatedFit, Error> {
-        let Parts { recipe, origin, data, features, response, posterior, train, ranges, .. } =
+        let Parts { recipe, origin, data, features, response, posterior, ranges, .. } =
             &*self.parts;
         if self.draws.info().thin != 1 {
             let allowed = "with all its draws";
@@ -145,7 +146,7 @@ impl Fit {
         if let Some(scaler) = response {
             scaled = scaler.scale_response(&scaled)?;
         }
-        let columns = train.response().width();
+        let columns = data.response().width();
         let can_collapse = recipe.can_collapse(columns) && columns == 1;
         let updated = match recipe.chosen_method(columns) {
             Method::Nuts => self.moved(recipe.nuts(), &scaled),
@@ -167,7 +168,7 @@ impl Fit {
         let mut recipe = recipe.clone().draws(updated.draws.n_draws());
         recipe.learnt_from = Some(learnt_from);
         let origin = Origin { lines: None, ..origin.clone() };
-        let parts = Parts::new(recipe, &all, origin)?;
+        let parts = Parts::new(recipe, Cow::Owned(all), origin)?;
         debug_assert_eq!(posterior.layout(), parts.posterior.layout());
         let fit = Fit {
             parts: parts.into(),
@@ -195,7 +196,7 @@ impl Fit {
     where
         A: for<'t> Algorithm<&'t FitPosterior>,
     {
-        let Parts { recipe, posterior, train, .. } = &*self.parts;
+        let (Parts { recipe, posterior, .. }, train) = (&*self.parts, self.parts.train()?);
         let mut update = Update::new(algorithm).seed(recipe.seed);
         // Draws of an update say nothing of what a run takes. A short run's gradients are those of one as long as an update pays.
         if !self.draws.info().warmup_gradient_evals.is_empty() {
@@ -205,7 +206,7 @@ impl Fit {
             update =
                 update.most_gradients((WORTHWHILE * each * iterations.max(LONG) as f64) as u64);
         }
-        let run = || update.run(posterior, train, &self.draws, rows);
+        let run = || update.run(posterior, &train, &self.draws, rows);
         match recipe.threads {
             Some(n) => threads::pool(n)?.install(run),
             None => run(),

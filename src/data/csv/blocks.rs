@@ -5,6 +5,7 @@ use std::path::Path;
 use super::role::Role;
 use super::schema::Places;
 use super::table::Table;
+use super::typed::Cell;
 use super::{CsvData, CsvReader, Schema, StandIn, TypedTable};
 use crate::Error;
 use crate::cells::shown;
@@ -69,7 +70,7 @@ impl CsvReader {
     /// first.
     ///
     /// ```
-    /// use bnn_mcmc::data::{ColumnType, CsvReader, Stored, TypedTable};
+    /// use bnn_mcmc::data::{ColumnType, CsvReader, Stored, TypedTable, Value};
     /// # let folder = tempfile::tempdir().unwrap();
     /// # let to = folder.path().join("t.rows");
     /// let block = |k: usize| {
@@ -77,8 +78,8 @@ impl CsvReader {
     ///     let mut table = TypedTable::new("data.parquet", columns, 1 << 24);
     ///     table.skip_rows(1000 * k);
     ///     for i in 1000 * k..1000 * (k + 1) {
-    ///         table.push(Some(&i.to_string()));
-    ///         table.push(Some(&(i % 7).to_string()));
+    ///         table.push(Value::Number(i as f64))?;
+    ///         table.push(Value::Number((i % 7) as f64))?;
     ///         table.end_row()?;
     ///     }
     ///     Ok(table)
@@ -207,14 +208,14 @@ impl<'r> Store<'r> {
             let label = |new: &[String]| {
                 let new = new.first().cloned().unwrap_or_default();
                 let problem = format!("`{}` is not among the first {rows}", shown(&new));
-                (table.first_cell(stand_in.column(), |cell| cell == new), problem)
+                (table.first_cell(stand_in.column(), |cell| cell.text() == new), problem)
             };
             let (cell, problem) = match stand_in {
                 StandIn::UnknownLevel { levels, .. } => label(levels),
                 StandIn::NewGroup { groups, .. } => label(groups),
                 StandIn::Missing { column, .. } if self.gaps.contains(column) => continue,
                 StandIn::Missing { column, .. } => {
-                    let is_missing = |cell: &str| table.is_missing(self.reader, cell);
+                    let is_missing = |cell: &Cell| table.is_missing(self.reader, cell);
                     let problem = format!("no value, which the first {rows} all have");
                     (table.first_cell(column, is_missing), problem)
                 }
@@ -432,10 +433,12 @@ mod tests {
         let columns = || [("size", Numbers), ("kind", Labels), ("when", Dates), ("y", Numbers)];
         let filled = |table: &mut TypedTable, rows: std::ops::Range<usize>| {
             for i in rows {
-                table.push((i % 50 != 7).then(|| format!("{}.5", i * 37 % 101)).as_deref());
-                table.push(Some(["a, \"b\"\n", "c", "d"][i % 3]));
-                table.push(Some(&format!("2024-01-{:02}", 1 + i % 28)));
-                table.push((i % 90 != 89).then(|| (i % 17).to_string()).as_deref());
+                table
+                    .push((i % 50 != 7).then(|| format!("{}.5", i * 37 % 101)).as_deref())
+                    .unwrap();
+                table.push(Some(["a, \"b\"\n", "c", "d"][i % 3])).unwrap();
+                table.push(Some(&*format!("2024-01-{:02}", 1 + i % 28))).unwrap();
+                table.push((i % 90 != 89).then(|| (i % 17).to_string()).as_deref()).unwrap();
                 table.end_row().unwrap();
             }
         };
@@ -469,7 +472,7 @@ mod tests {
         let mut large = TypedTable::new("t.parquet", columns(), 1 << 20);
         large.skip_rows(30);
         for cell in ["1e9", "c", "2024-01-09", "1"] {
-            large.push(Some(cell));
+            large.push(Some(cell)).unwrap();
         }
         large.end_row().unwrap();
         let words = refused(vec![block(0, 30, columns()), Ok(large)]);

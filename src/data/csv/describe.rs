@@ -8,10 +8,12 @@ use std::path::Path;
 
 use super::learn::are_with_unit;
 use super::table::{Table, is_date, is_no_label};
+use super::typed::Cell;
 use super::{ColumnType, CsvReader, Source, TypedTable};
-use crate::Error;
 use crate::cells::shown;
 use crate::error::Row;
+use crate::message::Advice;
+use crate::{Error, memory};
 
 /// The values of a column are counted one by one up to this number of different ones.
 const MOST_VALUES: usize = 1000;
@@ -71,6 +73,9 @@ pub struct ColumnDescription {
     /// The first column before this one that has the same value in every row, numbers written in another
     /// way included.
     pub copy_of: Option<String>,
+    /// The row and the text of the first label with blanks at its ends, which do not count; `None` in a table of text, whose
+    /// cells have none.
+    pub blanks: Option<(Row, String)>,
     /// The type of the column; `None` in a table of text, which has none.
     pub kind: Option<ColumnType>,
 }
@@ -114,13 +119,20 @@ impl CsvReader {
     /// Describes a table whose columns have types, like [`describe_path`](Self::describe_path).
     ///
     /// # Errors
-    /// Two columns of the same name; more text than the [limit](Self::limit).
+    /// Two columns of the same name; more bytes than the [limit](Self::limit), or than [memory](crate::memory) has left.
     pub fn describe_table(&self, table: &TypedTable) -> Result<Description, Error> {
         table.check_limit(self.limit)?;
+        // The different values of each column.
+        let rows = table.places.rows().min(MOST_VALUES);
+        let size = [(table.names.len(), "columns"), (rows, "values")];
+        let name = format!("description of {}", table.name);
+        memory::check::<[u64; 10]>(&name, &size, Advice::SampleRows)?;
         let described = self.describe_rows(&Table::typed(table, 1)?)?;
         let mut described = Description { drawn_from: table.drawn_from(), ..described };
-        for (column, kind) in described.columns.iter_mut().zip(&table.types) {
+        for (j, (column, kind)) in described.columns.iter_mut().zip(&table.types).enumerate() {
             column.kind = Some(kind.clone());
+            let blanks = table.blanks(j);
+            column.blanks = blanks.map(|(row, cell)| (Row::Number(row), cell.into()));
         }
         Ok(described)
     }
@@ -137,6 +149,7 @@ impl CsvReader {
             dates: None,
             lost_digits: None,
             copy_of: None,
+            blanks: None,
             kind: None,
         };
         let mut columns: Vec<ColumnDescription> = table.names.iter().map(column).collect();
@@ -150,7 +163,7 @@ impl CsvReader {
             rows += 1;
             let line = table.place(line);
             let is_missing =
-                |j: usize, cell: &str| !table.is_other(j) && table.is_missing(self, cell);
+                |j: usize, cell: &Cell| !table.is_other(j) && table.is_missing(self, cell);
             let mut each = cells.iter().enumerate();
             complete += usize::from(!each.any(|(j, cell)| is_missing(j, cell)));
             let all = columns.iter_mut().zip(&mut values).zip(&mut sums).zip(&mut are_dates);
@@ -161,16 +174,17 @@ impl CsvReader {
                     continue;
                 }
                 let is_text = table.holds_text(j);
-                let number = table.decimal.parse(cell).filter(|value| value.is_finite());
+                let text = cell.text();
+                let number = cell.number(table.decimal).filter(|value| value.is_finite());
                 let number = number.filter(|_| !is_text);
                 let is_missing = is_missing(j, cell);
-                let lost = number.filter(|_| !is_missing).is_some_and(|value| loses(cell, value));
+                let lost = number.filter(|_| !is_missing).is_some_and(|value| loses(&text, value));
                 // A number is the same number however it is written, unless it is not held exactly.
                 let of_number = number.map(|value| (value + 0.0).to_le_bytes());
                 let (kind, bytes): (u8, &[u8]) = match (is_missing, &of_number) {
                     (true, _) => (0, &[]),
                     (false, Some(bytes)) if !lost => (1, bytes),
-                    (false, _) => (2, cell.as_bytes()),
+                    (false, _) => (2, text.as_bytes()),
                 };
                 (kind, bytes).hash(&mut sums.0);
                 sums.1.update(&[kind]);
@@ -180,15 +194,16 @@ impl CsvReader {
                     continue;
                 }
                 if *are_dates {
-                    *are_dates = number.is_none() && !is_text && is_date(cell);
+                    *are_dates = number.is_none() && !is_text && is_date(&text);
                     if *are_dates {
-                        column.dates.get_or_insert_with(|| (line, shown(cell)));
+                        column.dates.get_or_insert_with(|| (line, shown(&text)));
                     }
                 }
                 if lost {
-                    column.lost_digits.get_or_insert_with(|| (line, shown(cell)));
+                    column.lost_digits.get_or_insert_with(|| (line, shown(&text)));
                 }
-                column.is_text &= is_text || !is_no_label(cell, table.decimal);
+                column.is_text &=
+                    is_text || !(number.is_some() || is_no_label(&text, table.decimal));
                 match number {
                     Some(value) => {
                         let (low, high) = column.range.unwrap_or((value, value));
@@ -197,11 +212,11 @@ impl CsvReader {
                     }
                     None => {
                         column.is_counts = false;
-                        column.first_not_number.get_or_insert_with(|| (line, shown(cell)));
+                        column.first_not_number.get_or_insert_with(|| (line, shown(&text)));
                     }
                 }
                 if let Some(seen) = values {
-                    *seen.entry(cell.clone()).or_insert(0) += 1;
+                    *seen.entry(cell.key()).or_insert(0) += 1;
                     if seen.len() > MOST_VALUES {
                         *values = None;
                     }
@@ -229,7 +244,7 @@ impl CsvReader {
             column.is_counts &= !is_empty;
             column.values = values.map(|values| {
                 let mut values: Vec<(String, usize)> =
-                    values.into_iter().map(|(value, n)| (value.into_owned(), n)).collect();
+                    values.into_iter().map(|(value, n)| (value.text(), n)).collect();
                 let number = |value: &str| table.decimal.parse(value).unwrap_or(f64::NAN);
                 match column.first_not_number {
                     Some(_) => values.sort(),

@@ -135,6 +135,15 @@ pub enum Finding {
         /// Whether it is a column of the response.
         is_response: bool,
     },
+    /// Labels of a table with types have blanks at their ends, which do not count: ` a` and `a` are one.
+    Blanks {
+        /// The name of the column.
+        column: String,
+        /// The row of the first such label.
+        row: Row,
+        /// The label.
+        cell: String,
+    },
     /// The column has a [type](super::ColumnType::Other) that can be neither a feature nor the response.
     OtherType {
         /// The name of the column.
@@ -174,6 +183,7 @@ impl Finding {
             | Self::Missing { column, .. }
             | Self::NotNumber { column, .. }
             | Self::LostDigits { column, .. }
+            | Self::Blanks { column, .. }
             | Self::OtherType { column, .. }
             | Self::Grades { column, .. }
             | Self::NumericClasses { column, .. } => column,
@@ -198,7 +208,7 @@ impl Finding {
             Self::ManyLabels { .. } => vec![leave_out(), labels()],
             Self::Unit { .. } => vec!["take the unit out".into(), labels()],
             Self::OtherType { .. } => vec!["convert it".into(), leave_out()],
-            Self::Missing { .. } => vec![],
+            Self::Missing { .. } | Self::Blanks { .. } => vec![],
             Self::NotNumber { is_response: true, .. } => vec![correct, Advice::MarkMissing],
             Self::NotNumber { .. } => vec![correct, Advice::MarkMissing, labels()],
             Self::LostDigits { is_response: true, .. } => vec![shift],
@@ -230,6 +240,7 @@ impl Finding {
             | Self::SparseLabels { .. }
             | Self::LostDigits { .. }
             | Self::Missing { .. }
+            | Self::Blanks { .. }
             | Self::Grades { .. }
             | Self::NumericClasses { .. } => false,
         }
@@ -288,6 +299,11 @@ impl fmt::Display for Finding {
                 "holds whole numbers beyond 2^53, whose last digits are lost, such as `{}` in {row}",
                 shown(cell)
             ),
+            Self::Blanks { row, cell, .. } => write!(
+                f,
+                "has labels with blanks at their ends, such as `{}` in {row}, which do not count",
+                shown(cell)
+            ),
             Self::OtherType { kind, .. } => write!(f, "has the type {kind}, {OTHER_TYPE}"),
             Self::Grades { values, .. } => write!(
                 f,
@@ -323,9 +339,14 @@ impl CsvReader {
         let mut found = Vec::new();
         let mut features: Vec<&ColumnDescription> = Vec::new();
         for (place, column) in table.columns.iter().enumerate() {
+            if self.ignored.contains(&column.name) {
+                continue;
+            }
+            if let Some((row, cell)) = column.blanks.clone() {
+                found.push(Finding::Blanks { column: column.name.clone(), row, cell });
+            }
             let others = [&self.exposure, &self.row_weights, &self.event, &self.until];
-            if self.ignored.contains(&column.name)
-                || self.groups.contains(&column.name)
+            if self.groups.contains(&column.name)
                 || others.into_iter().flatten().any(|name| *name == column.name)
             {
                 continue;

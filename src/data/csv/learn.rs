@@ -7,6 +7,7 @@ use super::column::{Column, Fill, median, weighted_median};
 use super::dates::{Search, seconds};
 use super::role::Role;
 use super::table::{Count, Table, is_no_label};
+use super::typed::Cell;
 use super::{ColumnType, CsvData, CsvReader, Dates, Encoding, Schema};
 use crate::Error;
 use crate::cells::shown;
@@ -76,17 +77,17 @@ impl Schema {
             |(j, certain): (usize, &bool)| (!certain && may_be_dates(j)).then(Search::new);
         let mut searches: Vec<Option<Search>> = certain.iter().enumerate().map(is_open).collect();
         // Text of digits is text. Where nothing is certain, bools are numbers.
-        let is_no_label = |j: usize, cell: &str| match table.type_of(j) {
+        let is_no_label = |j: usize, cell: &Cell| match table.type_of(j) {
             Some(ColumnType::Text) => false, //~ typed-text
             Some(ColumnType::Bools) => true,
-            _ => is_no_label(cell, table.decimal),
+            _ => cell.number(table.decimal).is_some() || is_no_label(&cell.text(), table.decimal),
         };
         let count = table.count(reader, &roles, &fills, &mut |line, cells, is_missing| {
             for (search, (cell, is_missing)) in
                 searches.iter_mut().zip(cells.iter().zip(is_missing))
             {
                 if let Some(search) = search.as_mut().filter(|_| !is_missing) {
-                    search.add(line, cell);
+                    search.add(line, &cell.text());
                 }
             }
             let cells = cells.iter().zip(is_missing).enumerate();
@@ -97,9 +98,9 @@ impl Schema {
                 if !certain && is_no_label(j, cell) {
                     *labels = None;
                 } else if seen.len() <= if *certain { MOST_LEVELS } else { MANY_LEVELS }
-                    && !seen.contains(cell.as_ref())
+                    && !seen.contains(&*cell.text())
                 {
-                    seen.insert(cell.clone());
+                    seen.insert(cell.to_text());
                 }
             }
         })?;
@@ -243,7 +244,7 @@ impl Schema {
                 for ((times, way), cell) in times.iter_mut().zip(ways).zip(cells) {
                     let time = way
                         .filter(|_| !table.is_missing(reader, cell))
-                        .and_then(|way| seconds(cell, way));
+                        .and_then(|way| seconds(&cell.text(), way));
                     times.extend(time);
                 }
                 Ok(())

@@ -37,11 +37,12 @@ pub(crate) use self::findings::{FEW_GRADES, ROWS_OF_GRADE};
 pub use self::lines::Lines;
 use self::role::Role;
 use self::sample::Sample;
+pub use self::sample::rows_drawn;
 pub use self::schema::{Cells, Schema};
 pub use self::stand_in::StandIn;
 use self::table::{Table, numbered};
 pub use self::table_column::{TableColumn, ValueKind};
-pub use self::typed::{ColumnType, TypedTable};
+pub use self::typed::{ColumnType, TypedTable, Value};
 use super::gzip::{Source, default_limit};
 use super::{Dataset, Task};
 use crate::Error;
@@ -530,10 +531,6 @@ impl CsvReader {
             true => Err(source.problem(format!("the file is not {} text", encoding.name()))),
             false => Ok(text.into_owned().into_bytes()),
         }
-    }
-
-    fn is_missing(&self, cell: &str) -> bool {
-        self.missing.iter().any(|m| m.eq_ignore_ascii_case(cell))
     }
 
     /// The role of each column of a training file.

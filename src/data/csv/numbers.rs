@@ -209,9 +209,10 @@ impl Schema {
                 if let Role::Group(place) = role {
                     let is_missing = count.missing[j] > 0 && is_missing(j);
                     let known = codes.as_ref().filter(|_| !is_missing);
-                    groups.codes[place] = known.and_then(|codes| codes.get(cell.as_ref()).copied());
+                    let text = cell.text();
+                    groups.codes[place] = known.and_then(|codes| codes.get(&*text).copied());
                     if groups.codes[place].is_none() {
-                        let group = if is_missing { "no value" } else { cell.as_ref() };
+                        let group = if is_missing { "no value" } else { &text };
                         StandIn::new_group(&mut stand_ins, &column.name, group);
                     }
                     continue;
@@ -221,7 +222,7 @@ impl Schema {
                     continue;
                 }
                 if role == Role::Weight && is_missing(j) {
-                    let problem = format!("no weight (`{}`)", shown(cell));
+                    let problem = format!("no weight (`{}`)", shown(&cell.text()));
                     let advice = [Advice::DropMissing];
                     return Err(table.cell_problem(line, j, problem).advise(advice));
                 }
@@ -230,13 +231,14 @@ impl Schema {
                     continue;
                 }
                 if let Some(dates) = &column.dates {
+                    let text = cell.text();
                     let time = match table.type_of(j) {
-                        Some(ColumnType::Dates) => dates.read_iso(cell),
-                        _ => dates.read(cell),
+                        Some(ColumnType::Dates) => dates.read_iso(&text),
+                        _ => dates.read(&text),
                     };
                     let time = time.ok_or_else(|| {
                         let problem =
-                            format!("`{}` is no date as the training file has", shown(cell));
+                            format!("`{}` is no date as the training file has", shown(&text));
                         table.cell_problem(line, j, problem)
                     })?;
                     column.push_time(dates, time, &mut x);
@@ -247,7 +249,7 @@ impl Schema {
                     // Beside an upper bound it may not be known from when on.
                     let is_open = has_until
                         && matches!(role, Role::Response(_))
-                        && table.decimal.parse(cell) == Some(f64::NEG_INFINITY);
+                        && cell.number(table.decimal) == Some(f64::NEG_INFINITY);
                     let value = match column.bools || (is_bool && role == Role::Feature) {
                         _ if is_open => f64::NEG_INFINITY,
                         true => table.truth((line, j), cell)?,
@@ -266,17 +268,18 @@ impl Schema {
                     continue;
                 };
                 // `True` here may be `true` in the training file.
-                let same = |level: &&&str| is_bool && level.eq_ignore_ascii_case(cell);
-                let code = codes.get(cell.as_ref()).copied();
+                let text = cell.text();
+                let same = |level: &&&str| is_bool && level.eq_ignore_ascii_case(&text);
+                let code = codes.get(&*text).copied();
                 let code = code.or_else(|| codes.keys().find(same).map(|level| codes[level]));
                 if code.is_none() && column.missing.is_some() {
-                    StandIn::unknown(&mut stand_ins, &column.name, cell);
+                    StandIn::unknown(&mut stand_ins, &column.name, &text);
                 } else if code.is_none() {
                     let known = if role == Role::Feature { "levels" } else { "classes" };
                     let levels = shortened(column.levels.as_deref().unwrap_or_default());
                     let problem = format!(
                         "`{}` is not among the {known} of the training file: {levels}",
-                        shown(cell)
+                        shown(&text)
                     );
                     return Err(table.cell_problem(line, j, problem));
                 }

@@ -1,5 +1,7 @@
 //! Rows that are drawn at random from a text which is too long to be read whole.
 
+use std::mem;
+
 use super::blocks::{BLOCK, Blocks};
 use super::{CsvReader, Header};
 use crate::Error;
@@ -15,6 +17,53 @@ const STREAM: u64 = u64::from_le_bytes(*b"sampling");
 pub(super) struct Sample {
     rows: usize,
     seed: u64,
+}
+
+/// The numbers of the rows that [`CsvReader::sample`] draws of a table of so many, counted from 0, in their order: for programs that
+/// read other files than text.
+///
+/// ```
+/// use bnn_mcmc::data::rows_drawn;
+/// let drawn = rows_drawn(3, 1000, 7);
+/// assert!(drawn.len() == 3 && drawn.is_sorted() && drawn[2] < 1000);
+/// assert_eq!(rows_drawn(3, 2, 7), [0, 1]);
+/// ```
+pub fn rows_drawn(rows: usize, of: usize, seed: u64) -> Vec<usize> {
+    let mut reservoir = Reservoir::new(Sample { rows, seed });
+    let mut drawn = Vec::with_capacity(rows.min(of));
+    for row in 0..of {
+        match reservoir.next() {
+            Some(place) if place == drawn.len() => drawn.push(row),
+            Some(place) => drawn[place] = row,
+            None => {}
+        }
+    }
+    drawn.sort_unstable();
+    drawn
+}
+
+/// The places of rows among those that are kept, one row after the other. So far each row is kept with the same probability.
+struct Reservoir {
+    rng: ChainRng,
+    rows: usize,
+    /// The number of rows so far.
+    of: usize,
+}
+
+impl Reservoir {
+    fn new(Sample { rows, seed }: Sample) -> Self {
+        Self { rng: ChainRng::new(seed, STREAM), rows, of: 0 }
+    }
+
+    /// The place of the next row, which it may take from another one; `None` if it is not kept.
+    fn next(&mut self) -> Option<usize> {
+        self.of += 1;
+        if self.of <= self.rows {
+            return Some(self.of - 1);
+        }
+        let place = (self.rng.uniform() * self.of as f64) as usize; //~ sampled-rows
+        (place < self.rows).then_some(place)
+    }
 }
 
 /// A line with its number, counted from 1.
@@ -79,10 +128,10 @@ impl CsvReader {
 
     /// The lines of the header and of the rows that are drawn, each in its place among blank ones, and the number of all rows.
     fn drawn(&self, source: &mut Source, sample: Sample) -> Result<(Vec<u8>, usize), Error> {
-        let mut rng = ChainRng::new(sample.seed, STREAM);
+        let mut reservoir = Reservoir::new(sample);
         let mut header: Option<Line> = None;
         let mut kept: Vec<Line> = Vec::new();
-        let (mut bytes, mut of) = (0, 0);
+        let mut bytes = 0;
         let mut blocks = Blocks::of(BLOCK);
         while let Some((text, first)) = blocks.next(source, self.limit)? {
             let end = if text.contains(&b'\n') { b'\n' } else { b'\r' };
@@ -95,16 +144,11 @@ impl CsvReader {
                     header = Some(line());
                     continue;
                 }
-                of += 1;
-                if kept.len() < sample.rows {
-                    kept.push(line());
+                if let Some(place) = reservoir.next() {
                     bytes += row.len() as u64;
-                } else {
-                    // Each of the rows so far is among those that are kept with the same probability.
-                    let place = (rng.uniform() * of as f64) as usize; //~ sampled-rows
-                    if let Some(there) = kept.get_mut(place) {
-                        bytes = bytes + row.len() as u64 - there.1.len() as u64;
-                        *there = line();
+                    match kept.get_mut(place) {
+                        Some(there) => bytes -= mem::replace(there, line()).1.len() as u64,
+                        None => kept.push(line()),
                     }
                 }
                 if bytes > self.limit {
@@ -125,7 +169,7 @@ impl CsvReader {
             text.push(b'\n');
             at = line + 1;
         }
-        Ok((text, of))
+        Ok((text, reservoir.of))
     }
 }
 
@@ -162,6 +206,10 @@ mod tests {
             let mut times = vec![0; rows];
             for seed in 0..400 {
                 let read = drawn(&text, some, seed).unwrap();
+                // Those that a program draws which reads other files.
+                let places =
+                    read.lines.iter().map(|line| whole.lines.iter().position(|l| l == line));
+                assert!(places.eq(rows_drawn(some, rows, seed).into_iter().map(Some)));
                 assert_eq!((read.dataset.rows(), read.drawn_from), (some, Some(rows)));
                 assert_eq!(read.schema.feature_names(), whole.schema.feature_names());
                 for (i, line) in read.lines.iter().enumerate() {

@@ -1,36 +1,42 @@
 //! The rows of a file, and the problems of cells.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::role::Role;
-use super::typed::{ColumnType, TypedTable};
+use super::typed::{Cell, ColumnType, TypedTable};
 use super::{CsvReader, Decimal, Delimiter, Header, Lines};
 use crate::Error;
-use crate::cells::{Rows, Separator, TakesRow, decode, shown};
+use crate::cells::{Rows, Separator, decode, shown};
 use crate::data::Task;
 use crate::data::dataset::{NOT_A_WEIGHT, is_count, is_weight};
 use crate::error::Row;
 use crate::message::{self, Advice};
 
+/// What rows are handed to: the line of each, or its number in a table with types, and its cells.
+type TakesRow<'f, 't> = &'f mut dyn FnMut(usize, &[Cell<'t>]) -> Result<(), Error>;
+
 /// What kept rows are handed to: the line of each, its cells, and which of them are missing.
-type TakesMarkedRow<'f, 't> = &'f mut dyn FnMut(usize, &[Cow<'t, str>], &[bool]);
+type TakesMarkedRow<'f, 't> = &'f mut dyn FnMut(usize, &[Cell<'t>], &[bool]);
 
 /// The reason why a column of another type is refused.
 pub(super) const OTHER_TYPE: &str = "which is neither numbers, text, true and false, nor dates";
 
-/// A text whose rows are cut into cells on every pass: only the text is kept.
+/// The rows of a table in another form, which are cut into cells on every pass: only that form is kept.
 pub(super) struct Table<'t> {
     pub(super) file: String,
     header: Header,
     pub(super) decimal: Decimal,
     pub(super) names: Vec<String>,
-    /// The rows below the header.
-    body: Rows<'t>,
-    /// The columns' types and the places of the rows, unless the table is of text.
-    typed: Option<&'t TypedTable>,
+    body: Body<'t>,
     /// Whether rows of the same file were read before.
     pub(super) continues: bool,
+}
+
+/// What the rows are cut from.
+enum Body<'t> {
+    /// The text below the header.
+    Text(Rows<'t>),
+    Typed(&'t TypedTable),
 }
 
 /// The number of rows that are kept, and the number of rows left out.
@@ -84,7 +90,7 @@ impl<'t> Table<'t> {
             check_names(&names).map_err(problem)?;
         }
         let (file, header, decimal) = (file.into(), reader.header, reader.decimal);
-        Ok(Self { file, header, decimal, names, body, typed: None, continues: false })
+        Ok(Self { file, header, decimal, names, body: Body::Text(body), continues: false })
     }
 
     /// The rows of a text that continues the file of this table at a line, under the same header.
@@ -92,22 +98,30 @@ impl<'t> Table<'t> {
         let advice = ["save it as UTF-8".into(), Advice::Latin1];
         let text = decode(bytes, line).map_err(|found| self.problem(found).advise(advice))?;
         let (file, names) = (self.file.clone(), self.names.clone());
-        let (header, decimal, body) = (self.header, self.decimal, self.body.of_rest(text, line));
-        Ok(Table { file, header, decimal, names, body, typed: None, continues: true })
+        let (header, decimal) = (self.header, self.decimal);
+        let body = match &self.body {
+            Body::Text(rows) => Body::Text(rows.of_rest(text, line)),
+            Body::Typed(_) => return Err(self.problem("a table with types is no text".into())),
+        };
+        Ok(Table { file, header, decimal, names, body, continues: true })
     }
 
     /// Whether there are no rows.
     pub(super) fn is_blank(&self) -> Result<bool, Error> {
-        let mut rows = self.body.clone();
-        let first = rows.next(&mut Vec::new(), 1).map_err(|problem| self.problem(problem))?;
-        Ok(first.is_none())
+        match &self.body {
+            Body::Typed(typed) => Ok(typed.places.rows() == 0),
+            Body::Text(rows) => {
+                let first = rows.clone().next(&mut Vec::new(), 1);
+                Ok(first.map_err(|problem| self.problem(problem))?.is_none())
+            }
+        }
     }
 
     /// The line and the column of the first cell of a column that `is` holds of.
     pub(super) fn first_cell(
         &self,
         column: &str,
-        is: impl Fn(&str) -> bool,
+        is: impl Fn(&Cell) -> bool,
     ) -> Result<Option<(usize, usize)>, Error> {
         let column = self.names.iter().position(|name| name == column).unwrap_or(0);
         let mut first = None;
@@ -122,12 +136,10 @@ impl<'t> Table<'t> {
 
     /// A table with types, of which there must be `fewest` columns.
     pub(super) fn typed(typed: &'t TypedTable, fewest: usize) -> Result<Self, Error> {
-        let mut body = Rows::new(&typed.text, Separator::Char(','));
-        body.verbatim = true;
+        typed.check_rows()?;
         let (file, names) = (typed.name.clone(), typed.names.clone());
-        let (header, decimal) = (Header::Insisted, Decimal::Plain);
-        let typed = Some(typed);
-        let table = Self { file, header, decimal, names, body, typed, continues: false };
+        let (header, decimal, body) = (Header::Insisted, Decimal::Plain, Body::Typed(typed));
+        let table = Self { file, header, decimal, names, body, continues: false };
         if table.names.len() < fewest {
             let found = message::count(table.names.len(), "column");
             return Err(table.problem(format!("the table has {found}, but needs {fewest}")));
@@ -136,9 +148,17 @@ impl<'t> Table<'t> {
         Ok(table)
     }
 
+    /// The table with types, if it is one.
+    fn of_types(&self) -> Option<&'t TypedTable> {
+        match self.body {
+            Body::Text(_) => None,
+            Body::Typed(typed) => Some(typed),
+        }
+    }
+
     /// The type of a column; `None` in a table of text.
     pub(super) fn type_of(&self, column: usize) -> Option<&'t ColumnType> {
-        self.typed.map(|typed| &typed.types[column])
+        self.of_types().map(|typed| &typed.types[column])
     }
 
     /// Whether a column holds what is neither numbers, text nor dates.
@@ -169,23 +189,23 @@ impl<'t> Table<'t> {
     }
 
     /// Whether a cell has no value.
-    pub(super) fn is_missing(&self, reader: &CsvReader, cell: &str) -> bool {
-        reader.is_missing(cell) || (self.typed.is_some() && cell.is_empty())
+    pub(super) fn is_missing(&self, reader: &CsvReader, cell: &Cell) -> bool {
+        cell.is_among(&reader.missing) || (!self.has_lines() && cell.is_empty())
     }
 
     /// The place of a row in a message, by the number that [`each_row`](Self::each_row) gives it.
     pub(super) fn place(&self, line: usize) -> Row {
-        if self.typed.is_some() { Row::Number(line) } else { Row::Line(line) }
+        if self.has_lines() { Row::Line(line) } else { Row::Number(line) }
     }
 
     /// Whether the rows are lines of a file.
     pub(super) fn has_lines(&self) -> bool {
-        self.typed.is_none()
+        matches!(self.body, Body::Text(_))
     }
 
     /// The places of no row as yet.
     pub(super) fn no_lines(&self) -> Lines {
-        if self.typed.is_some() { Lines::of_rows() } else { Lines::default() }
+        if self.has_lines() { Lines::default() } else { Lines::of_rows() }
     }
 
     pub(super) fn problem(&self, problem: String) -> Error {
@@ -251,12 +271,22 @@ impl<'t> Table<'t> {
 
     /// Hands every row to `take`, with its line; of a table with types, with its number, counted from 1.
     pub(super) fn each_row(&self, take: TakesRow<'_, 't>) -> Result<(), Error> {
-        let what = if self.header == Header::None { "the first row" } else { "the header" };
-        let mut places = self.typed.map(|typed| typed.places.iter());
-        self.body.each(&self.file, (what, self.names.len()), &mut |line, cells| {
-            let number = places.as_mut().and_then(Iterator::next);
-            take(number.unwrap_or(line), cells) //~ typed-row
-        })
+        let mut row = Vec::with_capacity(self.names.len());
+        match &self.body {
+            Body::Text(rows) => {
+                let what = if self.has_header() { "the header" } else { "the first row" };
+                rows.each(&self.file, (what, self.names.len()), &mut |line, cells| {
+                    row.clear();
+                    row.extend(cells.iter().map(|cell| Cell::Text(cell.clone())));
+                    take(line, &row)
+                })
+            }
+            Body::Typed(typed) => (typed.places.iter().enumerate()).try_for_each(|(i, number)| {
+                row.clear();
+                row.extend((0..self.names.len()).map(|j| typed.cell(j, i)));
+                take(number, &row) //~ typed-row
+            }),
+        }
     }
 
     /// Counts the rows and hands those that are kept to `take`, with the places of missing values. Rows
@@ -286,7 +316,7 @@ impl<'t> Table<'t> {
                 let drops_row = is_needed || reader.drop_missing_rows;
                 drops |= roles[j] != Role::Until && drops_row;
                 is_refused |= is_feature && !fills && !reader.drop_missing_rows;
-                first.get_or_insert_with(|| (line, j, shown(cell)));
+                first.get_or_insert_with(|| (line, j, shown(&cell.text())));
             }
             rows_missing += usize::from(missing > before);
             if drops {
@@ -306,9 +336,9 @@ impl<'t> Table<'t> {
         })?;
         let rows = count.complete + count.dropped;
         if rows == 0 {
-            let problem = match self.typed {
-                Some(_) => "the table has no rows",
-                None => "there is a header, but no row below it",
+            let problem = match self.has_lines() {
+                false => "the table has no rows",
+                true => "there is a header, but no row below it",
             };
             return Err(self.problem(problem.into()));
         }
@@ -327,14 +357,15 @@ impl<'t> Table<'t> {
     }
 
     /// 1 for true and 0 for false, as spreadsheets and programs write them.
-    pub(super) fn truth(&self, (line, column): (usize, usize), cell: &str) -> Result<f64, Error> {
-        let is = |name: &str| cell.eq_ignore_ascii_case(name);
-        match cell.parse::<f64>() {
+    pub(super) fn truth(&self, (line, column): (usize, usize), cell: &Cell) -> Result<f64, Error> {
+        let text = cell.text();
+        let is = |name: &str| text.eq_ignore_ascii_case(name);
+        match text.parse::<f64>() {
             Ok(value) if value == 0.0 || value == 1.0 => Ok(value),
             _ if is("true") => Ok(1.0),
             _ if is("false") => Ok(0.0),
             _ => {
-                let problem = format!("`{}` is neither true (1) nor false (0)", shown(cell));
+                let problem = format!("`{}` is neither true (1) nor false (0)", shown(&text));
                 Err(self.cell_problem(line, column, problem))
             }
         }
@@ -344,13 +375,14 @@ impl<'t> Table<'t> {
     pub(super) fn number(
         &self,
         (line, column): (usize, usize),
-        cell: &str,
+        cell: &Cell,
         (task, role): (Task, Role),
         is_first: bool,
     ) -> Result<f64, Error> {
         let counts = task == Task::Counts && matches!(role, Role::Response(_));
         let mut advice = None;
-        let problem = match self.decimal.parse(cell).ok_or(()) {
+        let text = cell.text();
+        let problem = match cell.number(self.decimal).ok_or(()) {
             Ok(value) if role == Role::Exposure && !(value > 0.0 && value.is_finite()) => {
                 "is not an exposure, which is a number above 0"
             }
@@ -366,14 +398,16 @@ impl<'t> Table<'t> {
                 }
             }
             Ok(_) => "is not a finite number",
-            Err(()) if [Decimal::Comma, Decimal::Point].iter().any(|d| d.parse(cell).is_some()) => {
+            Err(())
+                if [Decimal::Comma, Decimal::Point].iter().any(|d| d.parse(&text).is_some()) =>
+            {
                 advice = Some(Advice::DecimalMark);
                 "is not a number"
             }
             Err(_) if is_first && self.header == Header::None && !self.continues => {
                 "is not a number: is this row a header?"
             }
-            Err(_) if role == Role::Feature && is_date(cell) => {
+            Err(_) if role == Role::Feature && is_date(&text) => {
                 advice = Some(Advice::MarkMissing);
                 "is a date, and other cells of the column are none"
             }
@@ -390,7 +424,7 @@ impl<'t> Table<'t> {
                 "is not a number"
             }
         };
-        let problem = format!("`{}` {problem}", shown(cell));
+        let problem = format!("`{}` {problem}", shown(&text));
         Err(self.cell_problem(line, column, problem).advise(advice))
     }
 }

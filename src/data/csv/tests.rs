@@ -4,6 +4,7 @@ use super::*;
 use crate::error::Row;
 use crate::error::checks::fails;
 use crate::message::Advice;
+use crate::rng::Anything;
 
 const FLOWERS: &str = "length,width,kind\n1.5,2,rose\n-1e1,+.5,Lily\n3,4.,rose\n";
 
@@ -963,7 +964,7 @@ fn typed(columns: &[(&str, ColumnType, &[&str])]) -> TypedTable {
     let named = columns.iter().map(|(name, kind, _)| (*name, kind.clone()));
     let mut table = TypedTable::new("t.parquet", named, 1 << 20);
     for row in 0..columns[0].2.len() {
-        columns.iter().for_each(|(.., cells)| table.push(Some(cells[row])));
+        columns.iter().for_each(|(.., cells)| table.push(Some(cells[row])).unwrap());
         table.end_row().unwrap();
     }
     table
@@ -1016,6 +1017,117 @@ fn typed_tables_are_read_as_the_same_text() {
     assert_eq!(column("code").range, None);
     assert_eq!(column("n").lost_digits, Some((Row::Number(4), "9007199254740993".into())));
     assert_eq!(column("d").dates, Some((Row::Number(1), "2024-05-01".into())));
+}
+
+/// Numbers that are handed over as such are those of their text, whatever the column is for.
+#[test]
+fn numbers_of_typed_tables_are_those_of_their_text() {
+    use ColumnType::{Bools, Labels, Numbers};
+    let names = ["x", "code", "g", "b", "k", "y"];
+    let types = [Numbers, Numbers, Numbers, Bools, Labels, Numbers];
+    let reader = |task: Task, y: &str| CsvReader::of(task, y).missing(["-999", "1e-7", "nan"]);
+    Anything::cases(60, |any| {
+        let columns = names.into_iter().zip(types.clone());
+        let mut table = TypedTable::new("t.parquet", columns, 1 << 20);
+        let mut text = String::from("x,code,g,b,k,y\n");
+        for i in 0..40 {
+            let x = (any.below(2001) as f64 - 1000.5) * 10f64.powi(any.below(40) as i32 - 20);
+            let x = [x, -0.0, -999.0, 1e-7, f64::NAN, 1e17][any.below(6)];
+            let (code, g, k) = (any.below(3) as f64 / 2.0, any.below(4) as f64, 1e20);
+            let (b, y) = (any.below(2) == 1, (i % 3) as f64);
+            let values = [x, code, g].map(Value::Number).into_iter();
+            let values =
+                values.chain([Value::Bool(b), Value::Number(k - g * 1e19), Value::Number(y)]);
+            values.for_each(|value| table.push(value).unwrap());
+            table.end_row().unwrap();
+            let (b, k) = (u8::from(b), k - g * 1e19);
+            text += &format!("{},{code},{g},{b},{k:e},{y}\n", written(x));
+        }
+        for (task, target, labels) in [
+            (Task::Regression, "y", vec!["k"]),
+            (Task::Classification, "y", vec!["k", "code"]),
+            (Task::Counts, "y", vec!["k", "code"]),
+            (Task::Classification, "code", vec!["k"]),
+        ] {
+            let reader = reader(task, target).categorical(labels).group("g");
+            let expected = reader.read(text.as_bytes()).unwrap();
+            let found = reader.read_table(&table).unwrap();
+            assert_eq!(found.dataset, expected.dataset, "{text}");
+            assert_eq!(found.stand_ins, expected.stand_ins);
+            // Each reads the other's rows as its own.
+            let crossed = expected.schema.read_table(&table).unwrap().dataset;
+            assert_eq!(crossed, found.schema.read(text.as_bytes()).unwrap().dataset);
+            let [of_text, of_types] =
+                [reader.describe(text.as_bytes()), reader.describe_table(&table)]
+                    .map(Result::unwrap);
+            for (a, b) in of_text.columns.iter().zip(&of_types.columns) {
+                // True and false, and labels, are no numbers.
+                let same = (a.missing, a.is_counts, a.range) == (b.missing, b.is_counts, b.range);
+                assert!(
+                    ["b", "k"].contains(&&*a.name) || (same && a.values == b.values),
+                    "{}",
+                    a.name
+                );
+            }
+        }
+    });
+}
+
+/// A number in the form in which programs write it.
+fn written(x: f64) -> String {
+    let size = x.abs();
+    match size == 0.0 || (1e-5..1e17).contains(&size) {
+        true => x.to_string(),
+        false => format!("{x:e}"),
+    }
+}
+
+/// Blanks at the ends of labels do not count, and are named.
+#[test]
+fn blanks_at_the_ends_of_labels_are_found() {
+    use ColumnType::{Labels, Numbers, Text};
+    let table = typed(&[
+        ("k", Text, &["a", "b", " a", "b "]),
+        ("g", Labels, &["u\t", "v", "u", "v"]),
+        ("l", Text, &["c ", "d", "c", "d"]),
+        ("x", Numbers, &[" 1", "2", "3", "5"]),
+        ("y", Numbers, &["1", "2", "3", "4"]),
+    ]);
+    let reader = CsvReader::regression("y").group("g").ignore(["l"]);
+    let found = reader.findings(&reader.describe_table(&table).unwrap());
+    let blanks = |column: &str, row, cell: &str| {
+        let (column, row, cell) = (column.into(), Row::Number(row), cell.into());
+        Finding::Blanks { column, row, cell }
+    };
+    assert_eq!(found, [blanks("k", 3, " a"), blanks("g", 1, "u\t")]);
+    assert_eq!(
+        found[0].to_string(),
+        "`k` has labels with blanks at their ends, such as ` a` in row 3, which do not count"
+    );
+    assert!(!found[0].is_refused());
+    assert_eq!(reader.read_table(&table).unwrap().schema.levels("k").unwrap(), ["a", "b"]);
+}
+
+#[test]
+fn columns_that_are_read_one_by_one_make_the_same_table() {
+    use ColumnType::{Numbers, Text};
+    let columns = || [("k", Text), ("y", Numbers)];
+    let mut by_rows = TypedTable::new("t", columns(), 1 << 20);
+    let mut by_columns = by_rows.clone();
+    for (i, k) in ["a", "b", "a"].iter().enumerate() {
+        by_rows.skip_rows(i);
+        by_rows.push(Some(*k)).unwrap();
+        by_rows.push(Value::Number(i as f64)).unwrap();
+        by_rows.end_row().unwrap();
+        by_columns.push_in(0, Value::Text(k)).unwrap();
+    }
+    fails!(by_columns.push_in(2, Value::Missing), Shape { what: "cells of a row" });
+    fails!(by_columns.clone().end_rows([1, 3, 6]), Shape { what: "values of a column" });
+    (0..3).for_each(|i| by_columns.push_in(1, Value::Number(f64::from(i))).unwrap());
+    fails!(by_columns.clone().end_rows([1, 3, 3]), Argument { name: "number of a row" });
+    by_columns.end_rows([1, 3, 6]).unwrap();
+    assert_eq!(by_columns, by_rows);
+    assert_eq!((by_rows.rows(), by_rows.bytes()), (6, 3 * 17));
 }
 
 #[test]
@@ -1125,18 +1237,25 @@ fn typed_tables_that_cannot_be_used_are_refused() {
     fails!(unnamed, Table { problem: "column 1 has no name" });
     let one = typed(&[("y", Numbers, &["1"])]);
     fails!(reader.read_table(&one), Table { problem: "the table has 1 column, but needs 2" });
-    let empty = TypedTable::new("t.parquet", [("x", Numbers), ("y", Numbers)], 9);
+    let empty = TypedTable::new("t.parquet", [("x", Numbers), ("y", Numbers)], 40);
     fails!(reader.read_table(&empty), Table { problem: "the table has no rows" });
     let none = TypedTable::new("t.parquet", [("x", Numbers); 0], 9);
     fails!(reader.describe_table(&none), Table { problem: "the table has 0 columns, but needs 1" });
     let mut large = empty.clone();
     let mut add = |cells: &[&str]| {
-        cells.iter().for_each(|cell| large.push(Some(cell)));
+        cells.iter().try_for_each(|cell| large.push(Some(*cell)))?;
         large.end_row()
     };
     add(&["1", "2"]).unwrap();
     fails!(add(&["3"]), Shape { what: "cells of a row", found: 1, expected: 2 });
     add(&["3", "4"]).unwrap();
     fails!(add(&["5", "6"]), Table { table: "t.parquet" });
+    // What is too much is refused before it is read.
+    fails!(empty.clone().reserve(3), Table { table: "t.parquet" });
+    empty.clone().reserve(2).unwrap();
+    let mut wide = TypedTable::new("t.parquet", [("x", Numbers), ("y", Numbers)], u64::MAX);
+    fails!(wide.reserve(1 << 50), Memory { name: "t.parquet" });
+    // The row that was not whole.
+    fails!(reader.read_table(&large), Shape { what: "values of a column" });
     fails!(reader.clone().limit(5).read_table(&table), Table { table: "t.parquet" });
 }

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{ColumnType, TypedTable};
 
-use super::cell::{self, Meaning};
+use super::cell::{self, Cell, Meaning};
 use super::flat::{Broken, Flat};
 use super::unpack::{Codec, unpack};
 use super::{Column, Held, Orders, Unread, fill, problem};
@@ -267,6 +267,7 @@ pub fn read(mut file: File, name: &str, held: Held) -> Result<(TypedTable, Order
         Err(other) => (field.name.as_str(), ColumnType::Other(other.to_string())),
     });
     let mut table = TypedTable::new(name, columns, held.limit);
+    held.reserve(&mut table, rows_of(&mut file, &batches).map_err(of_file)?)?;
     let mut known: HashMap<i64, Vec<Rc<Array>>> = HashMap::new();
     for block in dictionaries {
         let (head, body) = message(&mut file, block).map_err(of_file)?;
@@ -293,16 +294,23 @@ pub fn read(mut file: File, name: &str, held: Held) -> Result<(TypedTable, Order
 pub fn rows(mut file: File, name: &str) -> Result<usize, Error> {
     let mut count = || -> Result<usize, String> {
         let footer = footer(&mut file)?;
-        let mut rows = 0;
-        for [offset, head, _] in Flat::root(&footer)?.longs::<3>(3)? {
-            let (head, _) = message(&mut file, [offset, head, 0])?;
-            let message = Flat::root(without_length(&head).ok_or(BROKEN)?)?;
-            let of = message.table(2)?.ok_or(BROKEN)?;
-            rows += usize::try_from(of.long(0)?).map_err(|_| BROKEN)?;
-        }
-        Ok(rows)
+        let batches = Flat::root(&footer)?.longs::<3>(3)?;
+        rows_of(&mut file, &batches)
     };
     count().map_err(|e| problem(name, format!("the Arrow file cannot be read: {e}")))
+}
+
+/// The number of rows in these blocks.
+fn rows_of(file: &mut File, batches: &[[i64; 3]]) -> Result<usize, String> {
+    let mut rows = 0usize;
+    for [offset, head, _] in batches {
+        let (head, _) = message(file, [*offset, *head, 0])?;
+        let message = Flat::root(without_length(&head).ok_or(BROKEN)?)?;
+        let of = message.table(2)?.ok_or(BROKEN)?;
+        let more = usize::try_from(of.long(0)?).map_err(|_| BROKEN)?;
+        rows = rows.checked_add(more).ok_or(BROKEN)?;
+    }
+    Ok(rows)
 }
 
 /// The values of a dictionary that are there.
@@ -311,8 +319,11 @@ fn labels(parts: &[Rc<Array>]) -> Result<Vec<String>, String> {
     for part in parts {
         for row in 0..part.rows {
             let mut text = String::new();
-            if part.value(row, &mut text)? {
-                labels.push(text.trim().to_string());
+            match part.value(row, &mut text)? {
+                Cell::Missing => {}
+                Cell::Text => labels.push(text.trim().to_string()),
+                Cell::Number(number) => labels.push(number.to_string()),
+                Cell::Bool(is) => labels.push(if is { "True" } else { "False" }.into()),
             }
         }
     }
@@ -597,15 +608,15 @@ struct Array {
 }
 
 impl Array {
-    /// Writes the value of a row. Returns whether there is one.
-    fn value(&self, row: usize, text: &mut String) -> Result<bool, String> {
+    /// The value of a row.
+    fn value(&self, row: usize, text: &mut String) -> Result<Cell, String> {
         if self.values == Values::Null {
-            return Ok(false);
+            return Ok(Cell::Missing);
         }
         if let Some(validity) = &self.validity
             && !validity.bit(row)?
         {
-            return Ok(false);
+            return Ok(Cell::Missing);
         }
         if let Some(parts) = &self.dictionary {
             let mut place = usize::try_from(self.int(row)?).map_err(|_| NO_CATEGORY)?;
@@ -619,26 +630,23 @@ impl Array {
             return Err(NO_CATEGORY.into());
         }
         match &self.values {
-            Values::Bool => cell::bool(self.places.bit(row)?, text),
+            Values::Bool => Ok(Cell::Bool(self.places.bit(row)?)),
             Values::Float { bits: 16 } => {
-                return Ok(cell::half(u16::from_le_bytes(self.places.item(row)?), text));
+                Ok(cell::half(u16::from_le_bytes(self.places.item(row)?)))
             }
             Values::Float { bits: 32 } => {
                 let value = f32::from_le_bytes(self.places.item(row)?);
-                return Ok(cell::float(f64::from(value), text));
+                Ok(Cell::Number(f64::from(value)))
             }
-            Values::Float { .. } => {
-                return Ok(cell::float(f64::from_le_bytes(self.places.item(row)?), text));
-            }
+            Values::Float { .. } => Ok(Cell::Number(f64::from_le_bytes(self.places.item(row)?))),
             Values::Decimal { bits: 256, scale } => {
                 let mut bytes: [u8; 32] = self.places.item(row)?;
                 bytes.reverse();
-                cell::big_decimal(&bytes, *scale, text)?;
+                cell::big_decimal(&bytes, *scale, text)
             }
-            Values::Text { .. } | Values::Views => cell::text(&self.text(row)?, text)?,
-            _ => cell::int(self.int(row)?, &self.meaning, text)?,
+            Values::Text { .. } | Values::Views => cell::text(&self.text(row)?, text),
+            _ => cell::int(self.int(row)?, &self.meaning, text),
         }
-        Ok(true)
     }
 
     /// The integer of a row, by the bits that the type has.
@@ -701,7 +709,7 @@ impl Array {
 const NO_CATEGORY: &str = "a category is not in its dictionary";
 
 impl Column for Array {
-    fn cell(&mut self, row: usize, text: &mut String) -> Result<bool, String> {
+    fn cell(&mut self, row: usize, text: &mut String) -> Result<Cell, String> {
         self.value(row, text)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use bnn_mcmc::data::Value;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
@@ -47,9 +48,32 @@ pub fn zone(name: &str) -> Result<TimeZone, String> {
     offset.map(|offset| offset.to_time_zone()).map_err(|_| unknown())
 }
 
-/// Writes an integer.
-pub fn int(value: i128, meaning: &Meaning, cell: &mut String) -> Result<(), String> {
+/// A cell: its value, or that its text was written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell {
+    Missing,
+    Number(f64),
+    Bool(bool),
+    Text,
+}
+
+impl Cell {
+    /// The value, whose text is this if it has one.
+    pub fn value(self, text: &str) -> Value<'_> {
+        match self {
+            Self::Missing => Value::Missing,
+            Self::Number(number) => Value::Number(number),
+            Self::Bool(is) => Value::Bool(is),
+            Self::Text => Value::Text(text),
+        }
+    }
+}
+
+/// An integer, which is written if it is no number of 64 bits.
+pub fn int(value: i128, meaning: &Meaning, cell: &mut String) -> Result<Cell, String> {
+    const EXACT: u128 = 1 << f64::MANTISSA_DIGITS;
     let written = match meaning {
+        Meaning::Number if value.unsigned_abs() <= EXACT => return Ok(Cell::Number(value as f64)),
         Meaning::Number => write!(cell, "{value}"),
         Meaning::Decimal { scale } => return decimal(&value.to_string(), *scale, cell),
         Meaning::Day => {
@@ -77,7 +101,7 @@ pub fn int(value: i128, meaning: &Meaning, cell: &mut String) -> Result<(), Stri
             }
         }
     };
-    written.map_err(|e| e.to_string())
+    written.map(|()| Cell::Text).map_err(|e| e.to_string())
 }
 
 /// The date and the time so many nanoseconds after the beginning of 1970.
@@ -100,16 +124,8 @@ fn year_of_four_digits(moment: DateTime) -> Result<DateTime, String> {
     }
 }
 
-/// Writes a number. Returns whether it is one: NaN is missing.
-pub fn float(value: f64, cell: &mut String) -> bool {
-    let size = value.abs();
-    let is_ordinary = size == 0.0 || (1e-5..1e17).contains(&size);
-    let written = if is_ordinary { write!(cell, "{value}") } else { write!(cell, "{value:e}") };
-    written.is_ok() && !value.is_nan()
-}
-
-/// Writes the number of 16 bits (IEEE 754) that has these bits.
-pub fn half(bits: u16, cell: &mut String) -> bool {
+/// The number of 16 bits (IEEE 754) that has these bits.
+pub fn half(bits: u16) -> Cell {
     let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 31, f64::from(bits & 1023));
     let size = match exponent {
         0 => fraction * 2f64.powi(-24),
@@ -117,20 +133,16 @@ pub fn half(bits: u16, cell: &mut String) -> bool {
         31 => f64::NAN,
         _ => (1024.0 + fraction) * 2f64.powi(i32::from(exponent) - 25),
     };
-    float(if sign == 1 { -size } else { size }, cell)
+    Cell::Number(if sign == 1 { -size } else { size })
 }
 
-pub fn bool(value: bool, cell: &mut String) {
-    cell.push_str(if value { "True" } else { "False" });
-}
-
-pub fn text(bytes: &[u8], cell: &mut String) -> Result<(), String> {
+pub fn text(bytes: &[u8], cell: &mut String) -> Result<Cell, String> {
     cell.push_str(std::str::from_utf8(bytes).map_err(|_| "the text is not UTF-8")?);
-    Ok(())
+    Ok(Cell::Text)
 }
 
 /// Writes the integer whose two's complement has these bytes, the highest one first, as a decimal number.
-pub fn big_decimal(bytes: &[u8], scale: i32, cell: &mut String) -> Result<(), String> {
+pub fn big_decimal(bytes: &[u8], scale: i32, cell: &mut String) -> Result<Cell, String> {
     let is_negative = bytes.first().is_some_and(|byte| byte >> 7 == 1);
     // Digits of the size, the lowest one first, by Horner's rule.
     let (mut digits, mut carry) = (vec![0u8], u32::from(is_negative));
@@ -158,7 +170,7 @@ pub fn big_decimal(bytes: &[u8], scale: i32, cell: &mut String) -> Result<(), St
 }
 
 /// Writes digits with the point `scale` places before the end.
-fn decimal(digits: &str, scale: i32, cell: &mut String) -> Result<(), String> {
+fn decimal(digits: &str, scale: i32, cell: &mut String) -> Result<Cell, String> {
     let allowed = "a decimal number has at most 1000 digits behind the point";
     let places = usize::try_from(scale.unsigned_abs()).ok().filter(|places| *places <= 1000);
     let places = places.ok_or(allowed)?;
@@ -178,7 +190,7 @@ fn decimal(digits: &str, scale: i32, cell: &mut String) -> Result<(), String> {
             cell.push_str(fraction);
         }
     }
-    Ok(())
+    Ok(Cell::Text)
 }
 
 #[cfg(test)]
@@ -193,20 +205,24 @@ mod tests {
 
     fn of_int(value: i128, meaning: &Meaning) -> Result<String, String> {
         let mut cell = String::new();
-        int(value, meaning, &mut cell).map(|()| cell)
+        Ok(match int(value, meaning, &mut cell)? {
+            Cell::Number(number) => number.to_string(),
+            _ => cell,
+        })
     }
 
     #[test]
-    fn numbers_are_read_as_they_were() {
-        for value in [0.0, -0.0, 0.1, 1.0 / 3.0, 1e-300, -5e-324, f64::MAX, 1e16, 123456.75, 1e17] {
-            let cell = written(|cell| assert!(float(value, cell)));
-            assert_eq!(cell.parse::<f64>().unwrap().to_bits(), value.to_bits(), "{cell}");
-            assert!(cell.len() < 25, "{cell}");
+    fn integers_are_numbers_where_all_digits_are_held() {
+        for (value, expected) in [(0, "0"), (-7, "-7"), (1 << 53, "9007199254740992")] {
+            let mut cell = String::new();
+            assert!(matches!(int(value, &Meaning::Number, &mut cell), Ok(Cell::Number(_))));
+            assert_eq!(of_int(value, &Meaning::Number).unwrap(), expected);
         }
-        assert_eq!(written(|cell| assert!(float(f64::from(0.1f32), cell))), "0.10000000149011612");
-        assert_eq!(written(|cell| assert!(float(f64::NEG_INFINITY, cell))), "-inf");
-        let mut cell = String::new();
-        assert!(!float(f64::NAN, &mut cell));
+        for value in [(1 << 53) + 1, -(1 << 53) - 1, i128::from(u64::MAX)] {
+            let mut cell = String::new();
+            assert_eq!(int(value, &Meaning::Number, &mut cell), Ok(Cell::Text));
+            assert_eq!(cell, value.to_string());
+        }
     }
 
     #[test]
@@ -222,10 +238,10 @@ mod tests {
             (0x7C00, f64::INFINITY),
             (0x8000, -0.0),
         ] {
-            let cell = written(|cell| assert!(half(bits, cell)));
-            assert_eq!(cell.parse::<f64>().unwrap().to_bits(), f64::to_bits(value), "{cell}");
+            let Cell::Number(half) = half(bits) else { panic!("{bits:x}") };
+            assert_eq!(half.to_bits(), f64::to_bits(value), "{bits:x}");
         }
-        assert!(!half(0x7E00, &mut String::new()));
+        assert!(matches!(half(0x7E00), Cell::Number(half) if half.is_nan()));
     }
 
     #[test]
@@ -239,11 +255,16 @@ mod tests {
         assert!(of_int(1, &Meaning::Decimal { scale: i32::MIN }).is_err());
         for value in [0i128, 1, -1, 127, -128, 255, 256, -256, i128::MAX, i128::MIN, 10i128.pow(38)]
         {
-            let cell = written(|cell| big_decimal(&value.to_be_bytes(), 0, cell).unwrap());
+            let cell = written(|cell| {
+                assert_eq!(big_decimal(&value.to_be_bytes(), 0, cell).unwrap(), Cell::Text)
+            });
             assert_eq!(cell, value.to_string());
         }
-        assert_eq!(written(|cell| big_decimal(&[0xFF, 0x38], 1, cell).unwrap()), "-20.0");
-        assert_eq!(written(|cell| big_decimal(&[], 0, cell).unwrap()), "0");
+        assert_eq!(
+            written(|cell| assert_eq!(big_decimal(&[0xFF, 0x38], 1, cell).unwrap(), Cell::Text)),
+            "-20.0"
+        );
+        assert_eq!(written(|cell| assert_eq!(big_decimal(&[], 0, cell).unwrap(), Cell::Text)), "0");
     }
 
     #[test]

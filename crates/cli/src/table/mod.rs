@@ -16,12 +16,12 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{CsvData, CsvReader, Description, Features, Schema, TypedTable};
+use bnn_mcmc::data::{CsvData, CsvReader, Description, Features, Schema, TypedTable, rows_drawn};
 use bnn_mcmc::error::Row;
 use bnn_mcmc::fit::{Fit, Imputed, Recipe};
 use bnn_mcmc::message::Advice;
-use bnn_mcmc::rng::ChainRng;
 
+use self::cell::Cell;
 pub use self::write::Predicted;
 
 /// A table that was given by its path.
@@ -43,7 +43,7 @@ enum Form {
 }
 
 impl Table {
-    /// Opens the file at `path`. More than `limit` bytes of rows, as text, are refused, or of a file with types `sample` is drawn.
+    /// Opens the file at `path`. More than `limit` bytes of rows are refused, or of a file with types `sample` is drawn.
     pub fn open(path: &Path, limit: u64, sample: Option<Sample>) -> Result<Self, Error> {
         let name = path.display().to_string();
         let Some(form) = form(path)? else { return Ok(Self::Text(path.into())) };
@@ -61,7 +61,7 @@ impl Table {
                     },
                     &name,
                 )?;
-                read(Some(&sample.of(of)))
+                read(Some(&rows_drawn(sample.rows, of, sample.seed)))
             }
             (read, _) => read,
         };
@@ -127,10 +127,10 @@ impl Table {
     }
 }
 
-/// The bytes of a block of rows, as text.
+/// The bytes of a block of rows.
 pub const BLOCK: u64 = 1 << 24;
 
-/// The rows of a file with types, block by block: tables of some 16 MiB of text, of which more than `limit` bytes are refused. A thread
+/// The rows of a file with types, block by block: tables of some 16 MiB, of which more than `limit` bytes are refused. A thread
 /// reads the next one meanwhile. `None` of a file of text.
 pub fn blocks(
     path: &Path,
@@ -148,9 +148,6 @@ pub fn blocks(
     thread::Builder::new().spawn(read).map_err(|e| Error::io(path, e))?;
     Ok(Some(blocks.into_iter()))
 }
-
-/// The stream of random numbers that rows are drawn by, which is that of no chain.
-const STREAM: u64 = u64::from_le_bytes(*b"row draw");
 
 /// The advice of an error about too many rows.
 const TOO_LONG: Advice = Advice::RaiseLimit { if_trusted: true };
@@ -173,27 +170,9 @@ pub struct Sample {
     pub seed: u64,
 }
 
-impl Sample {
-    /// The numbers of the rows drawn of so many, counted from 0, in their order: each set of them is as likely.
-    ///
-    /// Source: Fan, Muller and Rezucha 1962, Development of sampling plans by using sequential (item by item) selection
-    /// techniques, <https://doi.org/10.1080/01621459.1962.10480667>.
-    fn of(self, of: usize) -> Vec<usize> {
-        let mut rng = ChainRng::new(self.seed, STREAM);
-        let mut drawn = Vec::with_capacity(self.rows.min(of));
-        for row in 0..of {
-            let wanted = self.rows.saturating_sub(drawn.len());
-            if rng.uniform() * ((of - row) as f64) < wanted as f64 {
-                drawn.push(row);
-            }
-        }
-        drawn
-    }
-}
-
 /// The rows of a file that are held.
 struct Held<'k> {
-    /// The bytes of them, as text.
+    /// The bytes of them.
     limit: u64,
     /// Their numbers, counted from 0, in their order; `None` for all.
     kept: Option<&'k [usize]>,
@@ -201,10 +180,54 @@ struct Held<'k> {
     blocks: Option<&'k SyncSender<Result<TypedTable, Error>>>,
 }
 
+/// The rows that are held from some row on.
+#[derive(Clone, Copy)]
+struct Kept<'k>(Option<&'k [usize]>);
+
+impl Kept<'_> {
+    /// Whether a row is held; rows are asked for in their order.
+    fn next_is(&mut self, row: usize) -> bool {
+        match self.0 {
+            None => true,
+            Some([next, rest @ ..]) if *next == row => {
+                self.0 = Some(rest);
+                true
+            }
+            Some(_) => false,
+        }
+    }
+}
+
 impl Held<'_> {
+    fn kept_from(&self, row: usize) -> Kept<'_> {
+        Kept(self.kept.map(|kept| &kept[kept.partition_point(|kept| *kept < row)..]))
+    }
+
+    /// Makes room for those of so many rows that are held at once.
+    fn reserve(&self, table: &mut TypedTable, rows: usize) -> Result<(), Error> {
+        match self.blocks {
+            Some(_) => Ok(()),
+            None => table.reserve(self.kept.map_or(rows, <[usize]>::len)),
+        }
+    }
+
+    /// The number of rows of each column that are read at a time: parts of a block if there are blocks.
+    fn batch(&self, columns: usize, rows: usize) -> usize {
+        const BYTES: usize = 16;
+        match self.blocks {
+            None => rows,
+            Some(_) => (self.block() as usize / (BYTES * columns.max(1))).clamp(1, 1 << 13),
+        }
+    }
+
+    /// The bytes of a block.
+    fn block(&self) -> u64 {
+        BLOCK.min(self.limit / 2)
+    }
+
     /// Gives a block away, if it is one, and begins the next one, whose first row has so many before it.
     fn give(&self, table: &mut TypedTable, before: usize) -> Result<(), Error> {
-        let Some(to) = self.blocks.filter(|_| table.bytes() >= BLOCK.min(self.limit / 2)) else {
+        let Some(to) = self.blocks.filter(|_| table.bytes() >= self.block()) else {
             return Ok(());
         };
         let columns = table.columns().map(|(name, kind)| (name, kind.clone()));
@@ -293,9 +316,9 @@ fn form(path: &Path) -> Result<Option<Form>, Error> {
 
 /// A column of some rows.
 trait Column {
-    /// Writes the value of a row, counted from the first one of these rows; rows are asked for in their order.
-    /// Returns whether there is one.
-    fn cell(&mut self, row: usize, text: &mut String) -> Result<bool, String>;
+    /// The value of a row, counted from the first one of these rows, with its text if it has one; rows are asked for in their
+    /// order.
+    fn cell(&mut self, row: usize, text: &mut String) -> Result<Cell, String>;
 
     /// Passes over the row that would be asked for next.
     fn skip(&mut self) -> Result<(), String> {
@@ -307,12 +330,13 @@ trait Column {
 struct Unread;
 
 impl Column for Unread {
-    fn cell(&mut self, _: usize, _: &mut String) -> Result<bool, String> {
-        Ok(false)
+    fn cell(&mut self, _: usize, _: &mut String) -> Result<Cell, String> {
+        Ok(Cell::Missing)
     }
 }
 
-/// Adds those of so many rows of `columns` that are held to a table, behind `before` rows of its file.
+/// Adds those of so many rows of `columns` that are held to a table, behind `before` rows of its file, one column after the other:
+/// what it takes to read one is freed when it is read.
 fn fill(
     table: &mut TypedTable,
     mut columns: Vec<Box<dyn Column>>,
@@ -320,46 +344,42 @@ fn fill(
     rows: usize,
     held: &Held,
 ) -> Result<(), Error> {
-    let mut text = String::new();
-    let mut kept = held.kept.map(|kept| &kept[kept.partition_point(|row| *row < before)..]);
-    for row in 0..rows {
-        let is_held = match &mut kept {
-            Some([next, rest @ ..]) if *next == before + row => {
-                kept = Some(rest);
-                true
-            }
-            kept => kept.is_none(),
-        };
+    let (mut text, mut from) = (String::new(), 0);
+    while from < rows {
+        let to = rows.min(from + held.batch(columns.len(), rows));
         for (j, column) in columns.iter_mut().enumerate() {
-            text.clear();
-            let cell = match is_held {
-                true => column.cell(row, &mut text).map(Some),
-                false => column.skip().map(|()| None),
-            };
-            match cell {
-                Ok(None) => {}
-                Ok(Some(is_there)) => table.push(is_there.then_some(&text)),
-                Err(problem) => {
-                    let (name, row) = (table.name().to_string(), Row::Number(before + row + 1));
-                    let named = table.columns().nth(j).map_or("", |(name, _)| name);
-                    let column = named.escape_debug().to_string();
-                    return Err(Error::Cell {
-                        table: name,
-                        row,
-                        column,
-                        problem,
-                        advice: Vec::new(),
-                    });
+            let mut kept = held.kept_from(before + from);
+            for row in from..to {
+                text.clear();
+                let cell = match kept.next_is(before + row) {
+                    true => column.cell(row, &mut text).map(Some),
+                    false => column.skip().map(|()| None),
+                };
+                match cell {
+                    Ok(None) => {}
+                    Ok(Some(cell)) => table.push_in(j, cell.value(&text))?,
+                    Err(problem) => return Err(cell_problem(table, j, before + row, problem)),
                 }
             }
+            if to == rows {
+                *column = Box::new(Unread);
+            }
         }
-        match is_held {
-            true => table.end_row()?,
-            false => table.skip_rows(1),
-        }
-        held.give(table, before + row + 1)?;
+        let mut kept = held.kept_from(before + from);
+        let numbers = (before + from..before + to).filter(|row| kept.next_is(*row));
+        table.end_rows(numbers.map(|row| row + 1))?;
+        table.skip_rows(before + to - table.rows());
+        held.give(table, before + to)?;
+        from = to;
     }
     Ok(())
+}
+
+/// An error about the cell of a row, counted from 0.
+fn cell_problem(table: &TypedTable, column: usize, row: usize, problem: String) -> Error {
+    let named = table.columns().nth(column).map_or("", |(name, _)| name);
+    let (column, row) = (named.escape_debug().to_string(), Row::Number(row + 1));
+    Error::Cell { table: table.name().into(), row, column, problem, advice: Vec::new() }
 }
 
 #[cfg(test)]

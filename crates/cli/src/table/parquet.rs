@@ -22,7 +22,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::arrow::{self, Field};
-use super::cell::{self, Meaning};
+use super::cell::{self, Cell, Meaning};
 use super::unpack::{Codec, unpack};
 use super::{Column, Held, Orders, Unread, fill, problem};
 
@@ -46,6 +46,7 @@ pub fn read(file: File, name: &str, held: Held) -> Result<(TypedTable, Orders), 
     let plans = plans(&metadata).map_err(|e| problem(name, e))?;
     let columns = plans.iter().map(|plan| (plan.name.as_str(), plan.kind.clone()));
     let mut table = TypedTable::new(name, columns, held.limit);
+    held.reserve(&mut table, rows_in(&metadata, name)?)?;
     let mut row = 0;
     for group in metadata.row_groups() {
         let rows = rows_of(group, name)?;
@@ -77,7 +78,11 @@ pub fn read(file: File, name: &str, held: Held) -> Result<(TypedTable, Orders), 
 
 /// The number of rows of a file.
 pub fn rows(file: &File, name: &str) -> Result<usize, Error> {
-    metadata(file, name)?.row_groups().iter().map(|group| rows_of(group, name)).sum()
+    rows_in(&metadata(file, name)?, name)
+}
+
+fn rows_in(metadata: &ParquetMetaData, name: &str) -> Result<usize, Error> {
+    metadata.row_groups().iter().map(|group| rows_of(group, name)).sum()
 }
 
 fn metadata(file: &File, name: &str) -> Result<ParquetMetaData, Error> {
@@ -293,23 +298,20 @@ fn of_chunk(
     }
     Ok(match get_column_reader(chunk.column_descr_ptr(), pages) {
         ColumnReader::BoolColumnReader(reader) => {
-            column!(reader, |value: &bool, text: &mut String| {
-                cell::bool(*value, text);
-                Ok(true)
-            })
+            column!(reader, |value: &bool, _: &mut String| Ok(Cell::Bool(*value)))
         }
         ColumnReader::Int32ColumnReader(reader) => {
             column!(reader, move |value: &i32, text: &mut String| {
                 let value =
                     if is_unsigned { i128::from(*value as u32) } else { i128::from(*value) };
-                cell::int(value, &meaning, text).map(|()| true)
+                cell::int(value, &meaning, text)
             })
         }
         ColumnReader::Int64ColumnReader(reader) => {
             column!(reader, move |value: &i64, text: &mut String| {
                 let value =
                     if is_unsigned { i128::from(*value as u64) } else { i128::from(*value) };
-                cell::int(value, &meaning, text).map(|()| true)
+                cell::int(value, &meaning, text)
             })
         }
         ColumnReader::Int96ColumnReader(reader) => {
@@ -318,33 +320,26 @@ fn of_chunk(
                 let [low, high, day] = value.data()[..] else { return Err("not 12 bytes".into()) };
                 let nanos = i128::from(u64::from(high) << 32 | u64::from(low));
                 let nanos = (i128::from(day) - EPOCH) * 86_400_000_000_000 + nanos;
-                cell::int(nanos, &meaning, text).map(|()| true)
+                cell::int(nanos, &meaning, text)
             })
         }
         ColumnReader::FloatColumnReader(reader) => {
-            column!(reader, |value: &f32, text: &mut String| {
-                Ok(cell::float(f64::from(*value), text))
-            })
+            column!(reader, |value: &f32, _: &mut String| Ok(Cell::Number(f64::from(*value))))
         }
         ColumnReader::DoubleColumnReader(reader) => {
-            column!(reader, |value: &f64, text: &mut String| { Ok(cell::float(*value, text)) })
+            column!(reader, |value: &f64, _: &mut String| Ok(Cell::Number(*value)))
         }
         ColumnReader::ByteArrayColumnReader(reader) => {
             column!(reader, move |value: &ByteArray, text: &mut String| match meaning {
-                Meaning::Decimal { scale } =>
-                    cell::big_decimal(value.data(), scale, text).map(|()| true),
-                _ => cell::text(value.data(), text).map(|()| true),
+                Meaning::Decimal { scale } => cell::big_decimal(value.data(), scale, text),
+                _ => cell::text(value.data(), text),
             })
         }
         ColumnReader::FixedLenByteArrayColumnReader(reader) => {
             column!(reader, move |value: &FixedLenByteArray, text: &mut String| {
                 match (&meaning, value.data()) {
-                    (Meaning::Decimal { scale }, bytes) => {
-                        cell::big_decimal(bytes, *scale, text).map(|()| true)
-                    }
-                    (_, &[low, high]) if is_half => {
-                        Ok(cell::half(u16::from_le_bytes([low, high]), text))
-                    }
+                    (Meaning::Decimal { scale }, bytes) => cell::big_decimal(bytes, *scale, text),
+                    (_, &[low, high]) if is_half => Ok(cell::half(u16::from_le_bytes([low, high]))),
                     _ => Err("a number of other than 2 bytes".into()),
                 }
             })
@@ -429,7 +424,7 @@ impl PageReader for Pages {
 /// A column of a group of rows, a batch at a time.
 struct Chunk<T: DataType, W> {
     reader: ColumnReaderImpl<T>,
-    /// Writes a value. Returns whether it is one.
+    /// The cell of a value.
     write: W,
     /// Whether values may be lacking.
     optional: bool,
@@ -449,7 +444,7 @@ impl<T: DataType, W> Chunk<T, W> {
     }
 }
 
-impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<bool, String>> Chunk<T, W> {
+impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<Cell, String>> Chunk<T, W> {
     /// The place of the next value in the batch; `None` if it is missing.
     fn next(&mut self) -> Result<Option<usize>, String> {
         if self.row == self.rows {
@@ -470,9 +465,9 @@ impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<bool, String>> Chunk<T,
     }
 }
 
-impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<bool, String>> Column for Chunk<T, W> {
-    fn cell(&mut self, _: usize, text: &mut String) -> Result<bool, String> {
-        let Some(value) = self.next()? else { return Ok(false) };
+impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<Cell, String>> Column for Chunk<T, W> {
+    fn cell(&mut self, _: usize, text: &mut String) -> Result<Cell, String> {
+        let Some(value) = self.next()? else { return Ok(Cell::Missing) };
         let value = self.values.get(value).ok_or("the column has fewer values than it says")?;
         (self.write)(value, text)
     }

@@ -312,12 +312,12 @@ fn rows_are_drawn_of_a_parquet_file_that_is_too_long() {
     let place = Place::new();
     let (columns, _) = table(600);
     write(&place.path("t.parquet"), &columns, 600, 100, Compression::SNAPPY);
-    let check = |more: &str| place.run(&format!("check t.parquet --limit 6000{more}"));
+    let check = |more: &str| place.run(&format!("check t.parquet --limit 9000{more}"));
     let error = check("").error(1);
     let is_told = |text: &str, words: &[&str]| {
         assert!(words.iter().all(|words| text.contains(words)), "{words:?}: {text}");
     };
-    is_told(&error, &["more than 6000 bytes as text", "--most-rows"]);
+    is_told(&error, &["more than 9000 bytes", "--most-rows"]);
     let drawn = check(" --target y --most-rows 100").well();
     let rows = "t.parquet: 100 rows of 600, drawn at random, 5 columns";
     is_told(&drawn, &[rows, "`fit` accepts it"]);
