@@ -331,3 +331,12 @@ def test_times_with_a_zone_are_instants(short):
     objects = frame(pd.Series([*times[:59], times[59].tz_localize("UTC")], dtype=object))
     with pytest.raises(ValueError, match="times of several time zones"):
         naive.predict(objects)
+
+
+def test_blanks_at_the_ends_of_labels_are_told(short):
+    X = pd.DataFrame({"kind": ["a", " a", "b", "b "] * 10, "x": np.arange(40.0)})
+    message = "column `kind` has labels with blanks at their ends, such as ` a` in row 1, which do"
+    with pytest.warns(UserWarning, match=message) as warned:
+        model = BnnRegressor(**short).fit(X, X["x"])
+    assert warned[0].filename == __file__
+    assert list(features(model)) == ["kind=a", "kind=b", "x"]

@@ -1,5 +1,6 @@
 """The types that users see: none is lacking, and choices are checked."""
 
+import inspect
 import json
 import os
 import re
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from bnn_mcmc import _base, _columns
+from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor, BnnSurvival, _base, _columns
 from bnn_mcmc._native import choices
 
 HERE = Path(__file__).parent
@@ -51,3 +52,18 @@ def test_choices_are_those_of_the_library():
     for name, values in choices().items():
         module = _columns if name == "Encoding" else _base
         assert sorted(get_args(getattr(module, name))) == sorted(values), name
+
+
+@pytest.mark.parametrize("estimator", [BnnRegressor, BnnClassifier, BnnCounts, BnnSurvival])
+def test_help_has_every_parameter_and_attribute_in_words_of_its_own(estimator):
+    text = inspect.getdoc(estimator)
+    parameters = text.partition("Parameters\n----------\n")[2].partition("Attributes\n")[0]
+    found = re.findall(r"^(\w[\w, ]*) : ", parameters, re.MULTILINE)
+    assert ", ".join(found).split(", ") == list(inspect.signature(estimator).parameters)
+    assert "those of `BnnRegressor`" not in text and "loky" in parameters
+    attributes = text.partition("Attributes\n----------\n")[2]
+    assert "feature_names_in_ : " in attributes
+    assert ("classes_ : " in attributes) == (estimator is BnnClassifier)
+    # What a class has in common is not what it says itself.
+    assert ("cutpoints" in parameters) == (estimator is BnnClassifier)
+    assert ("exposure : " in parameters) == (estimator is BnnCounts)

@@ -1,6 +1,8 @@
 """What the estimators share: settings, columns, a fit, files."""
 
 import copy
+import inspect
+import itertools
 import json
 import os
 import tempfile
@@ -1012,6 +1014,43 @@ def refuse_other_than_numbers(name: str, values: Any) -> None:
                     f", {axis} {i}" for axis, i in zip(("row", "column"), place, strict=False)
                 )
                 raise ValueError(f"{name}{where}: `{shown(value)}` is text, but must be a number")
+
+
+def documented_like(estimator: type, other: type) -> None:
+    """Gives `estimator` the words of `other` for the parameters and attributes that it has not
+    described itself, so that `help` has them all.
+    """
+    about = inspect.cleandoc(estimator.__doc__ or "").partition("\n\nParameters\n")[0]
+    parameters = {**_described(other, "Parameters"), **_described(estimator, "Parameters")}
+    attributes = {**_described(other, "Attributes"), **_described(estimator, "Attributes")}
+    taken = dict.fromkeys(
+        key
+        for name in inspect.signature(estimator).parameters
+        for key in parameters
+        if name in key.split(", ")
+    )
+    parts = [("Parameters", [parameters[key] for key in taken])]
+    parts.append(("Attributes", list(attributes.values())))
+    listed = ["\n".join([title, "-" * len(title), *texts]) for title, texts in parts]
+    estimator.__doc__ = "\n\n".join([about, *listed]) + "\n"
+
+
+def _described(estimator: type, title: str) -> dict[str, str]:
+    """The entries of a section of the documentation, by their names."""
+    lines = inspect.cleandoc(estimator.__doc__ or "").splitlines()
+    entries: dict[str, str] = {}
+    if title not in lines:
+        return entries
+    name = ""
+    for line, following in itertools.pairwise([*lines[lines.index(title) + 2 :], ""]):
+        if following.startswith("---"):
+            break
+        if line and not line.startswith(" "):
+            name = line.partition(" : ")[0]
+            entries[name] = " ".join(line.split())
+        else:
+            entries[name] += f"\n{line}"
+    return {name: text.rstrip() for name, text in entries.items()}
 
 
 def named_by(cls: type) -> None:

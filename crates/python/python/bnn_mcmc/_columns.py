@@ -180,6 +180,8 @@ def columns_of(
         if len(missing) and missing.all():
             raise ValueError(f"column `{name}` has no value in any row: leave it out")
         levels = _levels(series, name) if cells == "labels" and name not in left_out else []
+        if levels:
+            _warn_of_blanks(series, name)
         column: Column = {
             "name": name,
             "cells": cells,
@@ -286,6 +288,18 @@ def warn_of_stand_ins(frame: Frame, columns: Sequence[Column]) -> None:
                     f"{listed(dict.fromkeys(new))}",
                     stacklevel=4,
                 )
+
+
+def _warn_of_blanks(series: Series, name: str) -> None:
+    """Warns of labels that have blanks at their ends: ` a` and `a` are one."""
+    for row, value in enumerate(series.to_list()):
+        if isinstance(value, str) and value.strip(BLANKS) not in (value, ""):
+            warnings.warn(
+                f"column `{name}` has labels with blanks at their ends, such as `{shown(value)}` "
+                f"in row {row}, which do not count",
+                stacklevel=5,
+            )
+            return
 
 
 def _warn_of_gaps(column: Column, count: int) -> None:

@@ -24,6 +24,7 @@ from ._base import (
     ResponseTransform,
     TimeNoise,
     WeightPrior,
+    documented_like,
     listed_weights,
     named_by,
     refuse_other_than_numbers,
@@ -358,7 +359,8 @@ class BnnRegressor(_Numbers):
         and for several outputs, there are ``"linear"`` and ``"network"`` alone.
     hidden : sequence of int, default=None
         The units of each hidden layer; ``()`` is a linear model. None is those of the model that is
-        named or chosen, and otherwise one layer of 100 units.
+        named or chosen, and otherwise one layer of 100 units, or of 40 for classes, counts and
+        times.
     activation : {"tanh", "relu", "sigmoid", "softplus", "silu", "identity"}, default="tanh"
         The activation of the hidden units.
     skip : bool, default=None
@@ -557,9 +559,7 @@ class BnnCounts(_Numbers):
 
     The network's output is log E[y | x], apart from zeros beside those of the count.
 
-    Parameters and attributes are those of `BnnRegressor`, but for these, and there is no
-    `response_transform`. Where the model is neither named nor chosen, there is one layer of 40
-    units without `hidden`, and `method` is NUTS unless it is ``"tempered"``.
+    Where the model is neither named nor chosen, `method` is NUTS unless it is ``"tempered"``.
 
     Parameters
     ----------
@@ -644,9 +644,7 @@ class BnnSurvival(Bnn):
 
     The network's output is the location of the logarithm of the time.
 
-    Parameters and attributes are those of `BnnRegressor`, but for these, and there is no
-    `response_transform`. Where the model is neither named nor chosen, there is one layer of 40
-    units without `hidden`, and `method` is NUTS unless it is ``"tempered"``.
+    Where the model is neither named nor chosen, `method` is NUTS unless it is ``"tempered"``.
 
     Parameters
     ----------
@@ -947,9 +945,7 @@ def _bounds_of(y: Any) -> tuple[Matrix, Matrix, tuple[str, str], Literal["event"
 class BnnClassifier(ClassifierMixin, Bnn):
     """A Bayesian neural network for classes: two, or more of which each row has one.
 
-    Parameters and attributes are those of `BnnRegressor`, but for these, and there is no
-    `response_transform`. Where the model is neither named nor chosen, there is one layer of 40
-    units without `hidden`, and `method` is NUTS unless it is ``"tempered"``.
+    Where the model is neither named nor chosen, `method` is NUTS unless it is ``"tempered"``.
 
     Parameters
     ----------
@@ -1292,3 +1288,5 @@ def _names_of_response(y: Any) -> list[str]:
 
 for _class in (BnnRegressor, BnnClassifier, BnnCounts, BnnSurvival):
     named_by(_class)
+for _class in (BnnClassifier, BnnCounts, BnnSurvival):
+    documented_like(_class, BnnRegressor)
