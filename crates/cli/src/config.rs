@@ -25,7 +25,7 @@ pub const FILE: &str = "config.toml";
 #[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The table: a CSV file, or one like it, as it is or packed by gzip; a Parquet or an Arrow (Feather) file
+    /// The table: a CSV file, or one like it, as it is or packed by gzip; a Parquet file
     pub data: Option<PathBuf>,
     #[command(flatten)]
     pub table: TableSettings,

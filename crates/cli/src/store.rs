@@ -25,7 +25,7 @@ const SAMPLE: usize = 300;
 /// FILE.schema.json, for `Schema::read_path`.
 #[derive(Args)]
 pub struct StoreArgs {
-    /// The table: a CSV file, or one like it, as it is or packed by gzip; a Parquet or an Arrow (Feather) file
+    /// The table: a CSV file, or one like it, as it is or packed by gzip; a Parquet file
     data: PathBuf,
     #[command(flatten)]
     table: TableSettings,

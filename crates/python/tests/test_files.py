@@ -1,4 +1,4 @@
-"""Parquet and Arrow files in the command `bnn-mcmc`: the fit of the same data frame."""
+"""Parquet files in the command `bnn-mcmc`: the fit of the same data frame."""
 
 import decimal
 import json
@@ -13,7 +13,6 @@ from test_command import BUILT, command
 pd = pytest.importorskip("pandas", reason="files are written by pandas, which is not installed")
 pl = pytest.importorskip("polars", reason="files are written by polars, which is not installed")
 pa = pytest.importorskip("pyarrow", reason="files are written by pyarrow, which is not installed")
-import pyarrow.feather as feather  # noqa: E402  (it needs the library above)
 import pyarrow.parquet as parquet  # noqa: E402
 
 pytestmark = [
@@ -80,7 +79,6 @@ def written(table, folder):
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     polars = pl.from_arrow(arrow)
     table.to_parquet(folder / "pandas.parquet", index=False)
-    table.to_feather(folder / "pandas.feather")
     for codec in CODECS:
         for version in ("1.0", "2.0"):
             path = folder / f"pyarrow_{codec}_{version}.parquet"
@@ -88,11 +86,6 @@ def written(table, folder):
             parquet.write_table(arrow, path, row_group_size=17, **settings)
         polars_codec = "uncompressed" if codec == "none" else codec
         polars.write_parquet(folder / f"polars_{codec}.parquet", compression=polars_codec)
-    for codec in ("uncompressed", "lz4", "zstd"):
-        feather.write_feather(arrow, folder / f"{codec}.feather", compression=codec, chunksize=13)
-        polars.write_ipc(folder / f"polars_{codec}.arrow", compression=codec)
-    oldest = pl.CompatLevel.oldest()
-    polars.write_ipc(folder / "polars_old.arrow", compat_level=oldest)
     encodings = {"int": "DELTA_BINARY_PACKED", "text": "DELTA_BYTE_ARRAY"}
     encodings |= {"float": "BYTE_STREAM_SPLIT", "nullable": "PLAIN"}
     settings = {"use_dictionary": False, "column_encoding": encodings}
@@ -104,7 +97,7 @@ def written(table, folder):
 
 def test_files_give_the_fit_of_the_same_text(table, expected, tmp_path):
     files = written(table, tmp_path)
-    assert len(files) == 29
+    assert len(files) == 21
     for file in files:
         run = tmp_path / f"{file.name}_run"
         command("fit", file, *FLAGS, "--out", run)

@@ -1,4 +1,4 @@
-//! FlatBuffers, as far as Arrow files need them: tables of fields at offsets
+//! FlatBuffers, as far as the schema of Arrow needs them: tables of fields at offsets
 //! (<https://flatbuffers.dev/internals/>).
 //!
 //! Every access is checked, so that bytes of any kind give an error and no panic.
@@ -24,7 +24,7 @@ macro_rules! integers {
     )*};
 }
 
-integers!(u16_at: u16, i16_at: i16, u32_at: u32, i32_at: i32, i64_at: i64);
+integers!(u16_at: u16, u32_at: u32, i32_at: i32);
 
 impl<'b> Flat<'b> {
     /// The table at the root of a buffer.
@@ -61,18 +61,6 @@ impl<'b> Flat<'b> {
         Ok(self.byte(field)? != 0)
     }
 
-    pub fn short(&self, field: usize, default: i16) -> Result<i16, Broken> {
-        self.place(field)?.map_or(Ok(default), |place| i16_at(self.bytes, place))
-    }
-
-    pub fn int(&self, field: usize, default: i32) -> Result<i32, Broken> {
-        self.place(field)?.map_or(Ok(default), |place| i32_at(self.bytes, place))
-    }
-
-    pub fn long(&self, field: usize) -> Result<i64, Broken> {
-        self.place(field)?.map_or(Ok(0), |place| i64_at(self.bytes, place))
-    }
-
     pub fn table(&self, field: usize) -> Result<Option<Self>, Broken> {
         Ok(self.target(field)?.map(|at| Self { bytes: self.bytes, at }))
     }
@@ -100,18 +88,5 @@ impl<'b> Flat<'b> {
             Ok(Self { bytes: self.bytes, at })
         };
         (0..items.len() / 4).map(|i| table(start + 4 * i)).collect()
-    }
-
-    /// The items of a vector of so many longs each.
-    pub fn longs<const N: usize>(&self, field: usize) -> Result<Vec<[i64; N]>, Broken> {
-        let items = self.items(field, 8 * N)?.unwrap_or_default();
-        let item = |bytes: &[u8]| {
-            let mut longs = [0; N];
-            for (k, long) in longs.iter_mut().enumerate() {
-                *long = i64_at(bytes, 8 * k)?;
-            }
-            Ok(longs)
-        };
-        items.chunks_exact(8 * N).map(item).collect()
     }
 }

@@ -28,39 +28,28 @@ pub use self::write::Predicted;
 pub enum Table {
     /// A file of text.
     Text(PathBuf),
-    /// The rows of a Parquet or Arrow file.
+    /// The rows of a Parquet file.
     Typed { table: TypedTable, orders: Orders },
 }
 
 /// The categories of columns whose type has them in an order, in that order.
 type Orders = BTreeMap<String, Vec<String>>;
 
-/// The forms of a file with types, by its first and last bytes or by its name.
-#[derive(Clone, Copy, PartialEq)]
-enum Form {
-    Parquet,
-    Arrow,
-}
-
 impl Table {
     /// Opens the file at `path`. More than `limit` bytes of rows are refused, or of a file with types `sample` is drawn.
     pub fn open(path: &Path, limit: u64, sample: Option<Sample>) -> Result<Self, Error> {
         let name = path.display().to_string();
-        let Some(form) = form(path)? else { return Ok(Self::Text(path.into())) };
+        if !is_parquet(path)? {
+            return Ok(Self::Text(path.into()));
+        }
         let open = || File::open(path).map_err(|e| Error::io(path, e));
         let read =
-            |kept: Option<&[usize]>| form.read(open()?, &name, Held { limit, kept, blocks: None });
+            |kept: Option<&[usize]>| typed(open()?, &name, Held { limit, kept, blocks: None });
         let too_long = |error: &Error| matches!(error, Error::Table { advice, .. } if advice.contains(&TOO_LONG));
         let read = match (read(None), sample.filter(|sample| sample.rows >= 2)) {
             (Err(error), Some(sample)) if too_long(&error) => {
                 let file = open()?;
-                let of = quietly(
-                    || match form {
-                        Form::Parquet => parquet::rows(&file, &name),
-                        Form::Arrow => arrow::rows(file, &name),
-                    },
-                    &name,
-                )?;
+                let of = quietly(|| parquet::rows(&file, &name), &name)?;
                 read(Some(&rows_drawn(sample.rows, of, sample.seed)))
             }
             (read, _) => read,
@@ -136,12 +125,14 @@ pub fn blocks(
     path: &Path,
     limit: u64,
 ) -> Result<Option<impl Iterator<Item = Result<TypedTable, Error>>>, Error> {
-    let Some(form) = form(path)? else { return Ok(None) };
+    if !is_parquet(path)? {
+        return Ok(None);
+    }
     let (file, name) = (File::open(path).map_err(|e| Error::io(path, e))?, path.display());
     let (name, (to, blocks)) = (name.to_string(), sync_channel(1));
     let read = move || {
         let held = Held { limit, kept: None, blocks: Some(&to) };
-        let last = form.read(file, &name, held).map(|(table, _)| table);
+        let last = typed(file, &name, held).map(|(table, _)| table);
         // Nobody waits for it after an error.
         let _ = to.send(last);
     };
@@ -255,22 +246,18 @@ fn problem(name: &str, problem: impl Into<String>) -> Error {
     Error::Table { table: name.into(), problem: problem.into(), advice: Vec::new() }
 }
 
-impl Form {
-    fn read(self, file: File, name: &str, held: Held) -> Result<(TypedTable, Orders), Error> {
-        let read = || match self {
-            Self::Parquet => parquet::read(file, name, held),
-            Self::Arrow => arrow::read(file, name, held),
-        };
-        quietly(read, name)
-    }
+/// The table in a Parquet file.
+fn typed(file: File, name: &str, held: Held) -> Result<(TypedTable, Orders), Error> {
+    quietly(|| parquet::read(file, name, held), name)
 }
 
-/// The form of a file that is no text. Its bytes decide; its name, where they are of neither form.
-fn form(path: &Path) -> Result<Option<Form>, Error> {
+/// Whether a file is Parquet, by its bytes. A file that is named as such and is none is an error, and so is one of Arrow, of which
+/// only Parquet is read.
+fn is_parquet(path: &Path) -> Result<bool, Error> {
     let is_file = std::fs::metadata(path).is_ok_and(|there| there.is_file());
     // A pipe can be read only once, and is of text.
     if !is_file {
-        return Ok(None);
+        return Ok(false);
     }
     let io = |e| Error::io(path, e);
     let mut file = File::open(path).map_err(io)?;
@@ -280,47 +267,30 @@ fn form(path: &Path) -> Result<Option<Form>, Error> {
     file.seek(SeekFrom::Start(size.saturating_sub(4))).map_err(io)?;
     file.read_to_end(&mut last).map_err(io)?;
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
-    let named = match ending.as_deref() {
-        Some("parquet" | "parq" | "pq") => Some(Form::Parquet),
-        Some("arrow" | "feather" | "ipc") => Some(Form::Arrow),
-        _ => None,
+    let is_named = |names: &[&str]| ending.as_deref().is_some_and(|ending| names.contains(&ending));
+    let begins = |magic: &[u8]| first.starts_with(magic);
+    let found = match is_named(&["parquet", "parq", "pq"]) {
+        true if first.is_empty() => Err("the file is empty"),
+        _ if begins(b"PARE") && last == b"PARE" => {
+            Err("the Parquet file is encrypted: write it without encryption")
+        }
+        _ if begins(b"PAR1") && last == b"PAR1" => Ok(true),
+        _ if begins(b"ARROW1\0\0") || is_named(&["arrow", "feather", "ipc"]) => {
+            Err("Arrow files are not read: write the table as Parquet")
+        }
+        true if begins(b"PAR1") => Err("the Parquet file is cut off: it does not end in PAR1"),
+        true => Err("it is no Parquet file, which begins with PAR1: name it by what it is"),
+        false => Ok(false),
     };
-    let name = path.display().to_string();
-    let (begins, ends) = (|magic: &[u8]| first.starts_with(magic), |magic: &[u8]| last == magic);
-    let found = match named {
-        _ if first.is_empty() && named.is_some() => Err("the file is empty".into()),
-        _ if begins(b"PARE") && ends(b"PARE") => {
-            Err("the Parquet file is encrypted: write it without encryption".into())
-        }
-        _ if begins(b"PAR1") && ends(b"PAR1") => Ok(Some(Form::Parquet)),
-        _ if begins(b"ARROW1\0\0") => Ok(Some(Form::Arrow)),
-        Some(Form::Parquet) if begins(b"PAR1") => {
-            Err("the Parquet file is cut off: it does not end in PAR1".into())
-        }
-        Some(Form::Parquet) => {
-            Err("it is no Parquet file, which begins with PAR1: name it by what it is".to_string())
-        }
-        Some(Form::Arrow) if begins(b"FEA1") => {
-            Err("it is a Feather file of version 1: write it anew in version 2".into())
-        }
-        Some(Form::Arrow) if begins(&[0xFF; 4]) => {
-            Err("it is a stream of Arrow: write it as a file (polars: `write_ipc`)".into())
-        }
-        Some(Form::Arrow) => {
-            Err("it is no Arrow file, which begins with ARROW1: name it by what it is".into())
-        }
-        None => Ok(None),
-    };
-    found.map_err(|e: String| problem(&name, e))
+    found.map_err(|e| problem(&path.display().to_string(), e))
 }
 
 /// A column of some rows.
 trait Column {
-    /// The value of a row, counted from the first one of these rows, with its text if it has one; rows are asked for in their
-    /// order.
-    fn cell(&mut self, row: usize, text: &mut String) -> Result<Cell, String>;
+    /// The value of the next row, with its text if it has one.
+    fn cell(&mut self, text: &mut String) -> Result<Cell, String>;
 
-    /// Passes over the row that would be asked for next.
+    /// Passes over the next row.
     fn skip(&mut self) -> Result<(), String> {
         Ok(())
     }
@@ -330,7 +300,7 @@ trait Column {
 struct Unread;
 
 impl Column for Unread {
-    fn cell(&mut self, _: usize, _: &mut String) -> Result<Cell, String> {
+    fn cell(&mut self, _: &mut String) -> Result<Cell, String> {
         Ok(Cell::Missing)
     }
 }
@@ -352,7 +322,7 @@ fn fill(
             for row in from..to {
                 text.clear();
                 let cell = match kept.next_is(before + row) {
-                    true => column.cell(row, &mut text).map(Some),
+                    true => column.cell(&mut text).map(Some),
                     false => column.skip().map(|()| None),
                 };
                 match cell {

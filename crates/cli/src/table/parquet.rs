@@ -156,7 +156,7 @@ fn plans(metadata: &ParquetMetaData) -> Result<Vec<Plan>, String> {
         };
         Ok(match found {
             Ok((kind, leaf, meaning)) => {
-                let is_ordered = field.is_some_and(Field::is_ordered);
+                let is_ordered = field.is_some_and(|field| field.is_ordered);
                 Plan { name, kind, leaf: Some((leaf, meaning)), is_ordered }
             }
             Err(kind) => {
@@ -175,6 +175,11 @@ fn arrow_fields(metadata: &ParquetMetaData) -> Vec<Field> {
     text.and_then(|text| arrow::fields_of_base64(text).ok()).unwrap_or_default()
 }
 
+/// The zone of times, if the schema of Arrow has one.
+fn zone_of(field: Option<&Field>) -> Option<&str> {
+    field.and_then(|field| field.zone.as_deref())
+}
+
 type Found = Result<(ColumnType, Meaning), String>;
 
 /// The type of a column and the meaning of its integers; the name of the type if it is another one.
@@ -186,7 +191,7 @@ fn kind(column: &ColumnDescriptor, field: Option<&Field>) -> Result<Found, Strin
         TimeUnit::NANOS => 1_000_000_000,
     };
     let moment = |per_second, is_utc: bool| {
-        let name = field.and_then(Field::zone).unwrap_or("UTC");
+        let name = zone_of(field).unwrap_or("UTC");
         let zone = is_utc.then(|| cell::zone(name)).transpose();
         let zone = zone.map_err(|e| format!("column `{}`: {e}", column.name()))?;
         Ok(Ok((ColumnType::Dates, Meaning::Moment { per_second, zone })))
@@ -194,10 +199,10 @@ fn kind(column: &ColumnDescriptor, field: Option<&Field>) -> Result<Found, Strin
     let clock = |per_second| Ok(Ok((ColumnType::Dates, Meaning::Clock { per_second })));
     let of = |kind| Ok(Ok((kind, Meaning::Number)));
     let other = |name: &str| Ok(Err(name.to_string()));
-    if field.is_some_and(Field::is_duration) {
+    if field.is_some_and(|field| field.is_duration) {
         return other("duration");
     }
-    if field.is_some_and(Field::is_categorical) {
+    if field.is_some_and(|field| field.is_categorical) {
         return of_categories(column);
     }
     let decimal = |scale| Ok(Ok((ColumnType::Numbers, Meaning::Decimal { scale })));
@@ -236,7 +241,7 @@ fn kind(column: &ColumnDescriptor, field: Option<&Field>) -> Result<Found, Strin
                 of(ColumnType::Numbers)
             }
             // Of old programs: a day and nanoseconds, on no clock in particular unless the schema of Arrow has one.
-            (Physical::INT96, _) => moment(1_000_000_000, field.and_then(Field::zone).is_some()),
+            (Physical::INT96, _) => moment(1_000_000_000, zone_of(field).is_some()),
             (
                 Physical::BYTE_ARRAY,
                 ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON,
@@ -466,7 +471,7 @@ impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<Cell, String>> Chunk<T,
 }
 
 impl<T: DataType, W: FnMut(&T::T, &mut String) -> Result<Cell, String>> Column for Chunk<T, W> {
-    fn cell(&mut self, _: usize, text: &mut String) -> Result<Cell, String> {
+    fn cell(&mut self, text: &mut String) -> Result<Cell, String> {
         let Some(value) = self.next()? else { return Ok(Cell::Missing) };
         let value = self.values.get(value).ok_or("the column has fewer values than it says")?;
         (self.write)(value, text)

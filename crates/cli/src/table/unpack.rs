@@ -10,8 +10,6 @@ const MOST: u64 = 1 << 30;
 pub enum Codec {
     Zstd,
     Brotli,
-    /// LZ4 with a frame, as in Arrow files.
-    Lz4Frame,
 }
 
 /// The bytes that were packed.
@@ -32,7 +30,6 @@ pub fn unpack(codec: Codec, packed: &[u8]) -> Result<Vec<u8>, String> {
             }
         }
         Codec::Brotli => read(&mut brotli_decompressor::Decompressor::new(packed, 1 << 16))?,
-        Codec::Lz4Frame => read(&mut lz4_flex::frame::FrameDecoder::new(packed))?,
     }
     if bytes.len() as u64 > MOST {
         return Err(problem(&format!("a part is longer than {MOST} bytes")));

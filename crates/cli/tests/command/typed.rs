@@ -1,4 +1,4 @@
-//! Tables in Parquet and Arrow files.
+//! Tables in Parquet files.
 
 use std::fs::{self, File};
 use std::sync::Arc;
@@ -251,13 +251,15 @@ fn parquet_files_that_cannot_be_used_are_refused() {
     assert_eq!(fs::read(place.path("t.parquet")).unwrap(), whole);
     // Nested columns are named, and may be left out.
     fs::copy(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files/polars.arrow"),
-        place.path("p.arrow"),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files/polars.parquet"),
+        place.path("p.parquet"),
     )
     .unwrap();
-    said!(place.run("check p.arrow --target y").out);
-    said!(place.run("fit p.arrow --target y --out s").error(1));
-    place.run(&format!("fit p.arrow --target y --ignore list --out s {SMALL}")).well();
+    said!(place.run("check p.parquet --target y").out);
+    said!(place.run("fit p.parquet --target y --out s").error(1));
+    place.run(&format!("fit p.parquet --target y --ignore list --out s {SMALL}")).well();
+    fs::write(place.path("a.feather"), b"ARROW1\0\0 and more").unwrap();
+    said!(place.run("check a.feather").error(1));
 }
 
 /// Copies a file that another program wrote.
@@ -275,35 +277,26 @@ fn files_of_other_programs_give_the_rows_of_the_same_text() {
     copy(&place, "types.csv");
     let mut fit = place.command(&format!("fit types.csv --out csv {small}"));
     ended(fit.args(["--categorical", labels])).well();
-    for (file, more) in [("types.parquet", ""), ("types_zstd.arrow", ",fixed list")] {
-        copy(&place, file);
-        let mut fit = place.command(&format!("fit {file} --out {file}.run {small}"));
-        ended(fit.args(["--ignore", &format!("{others}{more}")])).well();
-        assert_eq!(
-            place.read(&format!("{file}.run/data.csv")),
-            place.read("csv/data.csv"),
-            "{file}"
-        );
-    }
+    copy(&place, "types.parquet");
+    let mut fit = place.command(&format!("fit types.parquet --out typed {small}"));
+    ended(fit.args(["--ignore", others])).well();
+    assert_eq!(place.read("typed/data.csv"), place.read("csv/data.csv"));
 }
 
 #[test]
 fn classes_are_in_the_order_of_their_type() {
     let place = Place::new();
-    for file in ["polars.parquet", "polars.arrow"] {
-        copy(&place, file);
-        let fit = |out: &str, flags: &str| {
-            let fit = format!("fit {file} --target enum --ignore list --out {out} {flags} {SMALL}");
-            place.run(&format!("{fit} --quiet")).well();
-            json(&place.read(&format!("{out}/fit.json")))["class_names"].to_string()
-        };
-        // One of the three does not occur.
-        assert_eq!(fit(&format!("{file}.a"), "--noise ordinal"), r#"["low","high"]"#);
-        let other = "--noise ordinal --classes high,low";
-        assert_eq!(fit(&format!("{file}.b"), other), r#"["high","low"]"#);
-        // Without an order they are in the order of text, as in a file of text.
-        assert_eq!(fit(&format!("{file}.c"), ""), r#"["high","low"]"#);
-    }
+    copy(&place, "polars.parquet");
+    let fit = |out: &str, flags: &str| {
+        let fit = "fit polars.parquet --target enum --ignore list --quiet";
+        place.run(&format!("{fit} --out {out} {flags} {SMALL}")).well();
+        json(&place.read(&format!("{out}/fit.json")))["class_names"].to_string()
+    };
+    // One of the three does not occur.
+    assert_eq!(fit("a", "--noise ordinal"), r#"["low","high"]"#);
+    assert_eq!(fit("b", "--noise ordinal --classes high,low"), r#"["high","low"]"#);
+    // Without an order they are in the order of text, as in a file of text.
+    assert_eq!(fit("c", ""), r#"["high","low"]"#);
 }
 
 /// Rows that are drawn of a Parquet file which is longer than the limit.

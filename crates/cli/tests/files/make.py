@@ -1,4 +1,4 @@
-"""Writes the files beside it: one table of all types, as Parquet, as Arrow and as text.
+"""Writes the files beside it: one table of all types, as Parquet and as text.
 
     pip install pyarrow polars && python make.py
 
@@ -14,8 +14,6 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute
-import pyarrow.feather
-import pyarrow.ipc
 import pyarrow.parquet as pq
 
 HERE = Path(__file__).parent
@@ -152,12 +150,6 @@ def main():
     # Not all types are those of Parquet.
     parquet = table.drop_columns(["fixed list"])
     pq.write_table(parquet, HERE / "types.parquet", compression="zstd", row_group_size=17)
-    for codec in ("none", "lz4", "zstd"):
-        options = pa.ipc.IpcWriteOptions(
-            compression=None if codec == "none" else codec, emit_dictionary_deltas=True
-        )
-        with pa.ipc.new_file(HERE / f"types_{codec}.arrow", table.schema, options=options) as to:
-            to.write_table(table, max_chunksize=17)
     # Another program, with other types of text and categories.
     frame = pl.DataFrame(
         {
@@ -172,7 +164,6 @@ def main():
         }
     )
     frame.write_parquet(HERE / "polars.parquet")
-    frame.write_ipc(HERE / "polars.arrow", compression="zstd")
 
 
 if __name__ == "__main__":
