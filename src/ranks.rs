@@ -10,7 +10,7 @@
 //! Both run the sampler on rank 0 alone, which has all decisions, files, clocks and signals; the other ranks do what it asks for until
 //! its run has ended. Draws have the same bits for any number of ranks on one kind of processor, or with
 //! `BNN_MCMC_PORTABLE=1` on any ([`portable`](crate::portable)); other kinds are refused. The parts into which a sum is cut, and the
-//! order in which they are added, depend on the problem alone, and no number is added on its way. Checkpoints are those of a run in one
+//! order in which they are added, depend on the problem alone, and no number is added on its way. Checkpoints are as in a run of one
 //! process, which goes on from them with any number of ranks.
 //!
 //! One of the two functions at a time: rungs whose rows are on the same ranks would wait for each other.

@@ -90,7 +90,7 @@ struct Settings {
 /// What an [`Update`] has made.
 #[derive(Clone, Debug)]
 pub struct Updated<M, L> {
-    /// The posterior given all rows: those of before, then the new ones.
+    /// The posterior given all rows: the old ones, then the new ones.
     pub posterior: Posterior<M, L>,
     /// Draws of it: as many as before of weights alone, else [moves](Update::moves) of each particle.
     pub draws: Draws,

@@ -19,7 +19,7 @@
 //! - a **number** of a column of numbers with more than 20 different ones, if n is more than 2 (p + 1): z_i B* + (y_j - z_j B) s / (r / (n - p - 1))^1/2, with the
 //!   residual of a row j chosen at random among all that have a value: it follows the regression also where few such
 //!   rows are, and is as skew as they are;
-//! - any **other cell**: that of a row j, with all its features, chosen at random among the five of least
+//! - any **other cell**: from a row j, with all its features, chosen at random among the five of least
 //!   sum_k (z_i B*_k - z_j B_k)^2 / (r_k / (n - p - 1)): labels stay labels, and grades stay whole.
 //!
 //! Where a column depends on others in ways of which a linear function sees nothing, that dependence is weakened. The
@@ -27,7 +27,7 @@
 //!
 //! Sources: Rubin 1987, Multiple Imputation for Nonresponse in Surveys, <https://doi.org/10.1002/9780470316696>;
 //! matching: Little 1988, <https://doi.org/10.1080/07350015.1988.10509663>; its details: Morris, White and Royston 2014,
-//! <https://doi.org/10.1186/1471-2288-14-75> (their residuals are those of near rows, which are too few where most cells
+//! <https://doi.org/10.1186/1471-2288-14-75> (their residuals come from near rows, which are too few where most cells
 //! are missing: spreads came out too small); chained equations: van Buuren and Groothuis-Oudshoorn 2011,
 //! <https://doi.org/10.18637/jss.v045.i03>.
 

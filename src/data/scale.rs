@@ -291,9 +291,9 @@ impl MinMax {
 pub struct ColumnScale {
     /// The column's name.
     pub name: String,
-    /// The number that is subtracted first, in the column's own units, or those of g.
+    /// The number that is subtracted first, in units of the column, or of g.
     pub shift: f64,
-    /// The divisor after that, in the column's own units, or those of g; above 0.
+    /// The divisor after that, in units of the column, or of g; above 0.
     pub scale: f64,
     /// The transform before that, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -66,8 +66,8 @@ pub fn autocorrelation(draws: ArrayView2<f64>) -> Array2<f64> {
 /// conj(A_j) (A_j + (-1)^k A_{j+1}), since a shift by half the length multiplies coefficient k by
 /// (-1)^k. One inverse transform of the sum over all segments and chains gives the lags 0..block.
 ///
-/// Two segments x and y share a transform: with Z the one of x + i y, that of x is
-/// (Z_k + conj Z_(-k)) / 2, and that of y is (Z_k - conj Z_(-k)) / (2 i).
+/// Two segments x and y share a transform: with Z the transform of x + i y, x has
+/// (Z_k + conj Z_(-k)) / 2, and y has (Z_k - conj Z_(-k)) / (2 i).
 #[derive(Default)]
 pub(super) struct LagProducts {
     transforms: Option<[Radix4<f64>; 2]>,

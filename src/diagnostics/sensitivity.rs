@@ -163,7 +163,7 @@ impl Weights {
         if let Some(wrong) = flat.iter().find(|value| !value.is_finite()) {
             return Err(Error::argument(name, wrong, "finite"));
         }
-        // The length of the tail is that of all draws as one sequence, as in arviz-stats.
+        // The length of the tail is for all draws as one sequence, as in arviz-stats.
         let sequence = ArrayView1::from(&flat).insert_axis(Axis(0));
         let efficiency = ess_tail(sequence) / n as f64;
         let mut k = f64::NAN;

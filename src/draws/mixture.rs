@@ -35,7 +35,7 @@ pub enum Approximation {
 }
 
 impl Approximation {
-    /// Whether the densities of a run are those of the posterior, though its draws are not.
+    /// Whether a run's densities are the posterior's, though its draws are not.
     pub(crate) fn has_own_densities(&self) -> bool {
         matches!(self, Self::Ensemble { .. })
     }

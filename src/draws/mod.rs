@@ -208,7 +208,7 @@ impl Draws {
     }
 
     /// The draws of the constrained parameters of `target`, from these draws of its free numbers, with their statistics. Densities
-    /// stay those of the free numbers, with the volume in the log prior, so that sensitivity to the prior is of that density.
+    /// are still of the free numbers, with the volume in the log prior, so that sensitivity to the prior is of that density.
     ///
     /// # Errors
     /// If the draws, or the positions of divergences, have other blocks than `target`.

@@ -3,7 +3,7 @@
 //! Draws q_s of a posterior give functions f_s(x) = E[y | x, q_s], one for each draw; of classes f is a probability.
 //! Everything here is computed for each of these functions, and **its spread over draws is the uncertainty of the
 //! effect**. x_j is a column of the table: all features that a column of labels or dates has become change together, to
-//! those of another label or another time.
+//! another label or another time.
 //!
 //! | question | answer |
 //! | --- | --- |
@@ -96,7 +96,7 @@ type Predict<'a> = dyn Fn(&Dataset) -> Result<Predictions, Error> + Send + Sync 
 /// Predictions of any rows, and the rows over which effects are averaged. See the [module](self).
 ///
 /// It comes from [`Fit::explain`](crate::fit::Fit::explain), in the units of the table, or from
-/// [`Posterior::explain`], in the posterior's own. Rows with [weights](Dataset::with_weights) count by them; those of weight 0 are left out.
+/// [`Posterior::explain`], in the posterior's own. Rows with [weights](Dataset::with_weights) count by them; rows of weight 0 are left out.
 ///
 /// Partial dependence and importance take at most 300 of the rows, evenly spaced, accumulated local effects and Sobol
 /// indices all of them. Time: a prediction of these rows by all draws for each point, of which there are at most 20 (of two columns 10

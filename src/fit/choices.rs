@@ -221,7 +221,7 @@ pub enum Method {
     /// **What it is.** Each kernel leaves the posterior unchanged, but chains of some dozens of draws
     /// do not leave the neighbourhood of their mode, and the number of members in each mode is a matter
     /// of the ascents, not of the posterior's masses. The mixture of all members predicts, with equal
-    /// weights or those of [`Stacking`](crate::predict::Stacking). More members do not bring it closer
+    /// weights or by [`Stacking`](crate::predict::Stacking). More members do not bring it closer
     /// to the posterior. So the verdict is [`Outcome::Ensemble`](crate::diagnostics::Outcome::Ensemble),
     /// never 'converged': it says how far the members' predictions are apart, and which members
     /// stand still, and asks no R-hat of them. Leave-one-out by importance weights is refused: keep

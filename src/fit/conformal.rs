@@ -200,8 +200,8 @@ fn calibration_seed(fit: &Fit, part: u64) -> u64 {
     (fit.draws.info().seed ^ CALIBRATION).wrapping_add(part) //~ calibration-seed
 }
 
-/// Split conformal on predictions of some rows at a time, `predict(rows, number of the part)`, by draws like those of
-/// `fit`, which are in memory so many times.
+/// Split conformal on predictions of some rows at a time, `predict(rows, number of the part)`, by draws like
+/// `fit`'s, which are in memory `copies` times.
 fn calibrated(
     fit: &Fit,
     copies: usize,

@@ -13,8 +13,8 @@ use crate::rng::ChainRng;
 use crate::targets::{GradTarget, Point};
 
 /// Steps of [`Adam`] from the start of a chain, each an iteration of warm-up; then `algorithm`, whose own
-/// warm-up is the rest. The way has no random numbers, so that the draws are those of a run of
-/// `algorithm` which starts where an [`Optimiser`](crate::optimise::Optimiser) ends.
+/// warm-up is the rest. The way has no random numbers, so that a run of `algorithm` which
+/// starts where an [`Optimiser`](crate::optimise::Optimiser) ends has the same draws.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Member<A> {
     pub ascent: Held,

@@ -22,7 +22,7 @@ impl Fit {
         self.explain_rows(&evenly(&self.training().counted(), ROWS)?)
     }
 
-    /// Effects averaged over other rows than those of [`explain`](Self::explain), such as the rows of one group: training rows, in
+    /// Effects averaged over other rows than [`explain`](Self::explain) takes, such as the rows of one group: training rows, in
     /// the units of the table.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ pub(super) const LEAST: (usize, usize) = (150, 100);
 /// How often the number of draws after which chains are first judged may be doubled within [`RUN`]. Where chains have nearly
 /// converged by then, it is doubled [once more](Recipe::within).
 const DOUBLINGS: u32 = 4;
-/// The time of an iteration of a run in those of a chain on a fold, whose shorter warm-up comes to shorter trajectories: the
+/// An iteration's time in a run over its time in a chain on a fold, whose shorter warm-up comes to shorter trajectories: the
 /// median of 36 runs on 20 tables was 1.30, and 35 of them were between 0.87 and 1.87.
 const SLOWER: f64 = 1.3;
 /// The share of the time that is left which the forecast of a run may take.

@@ -68,8 +68,8 @@ pub(super) struct Table {
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
 ///
-/// In a [folder](Recipe::in_folder) each table has one of its own, `table-0`, `table-1`, ..., which is that of a
-/// [`Fit`]: killed, the same call goes on.
+/// In a [folder](Recipe::in_folder) each table has one of its own, `table-0`, `table-1`, ..., as a
+/// [`Fit`] has: after a kill the same call goes on.
 ///
 /// Source: Rubin 1987, Multiple Imputation for Nonresponse in Surveys, <https://doi.org/10.1002/9780470316696>.
 #[derive(Debug)]
@@ -79,8 +79,7 @@ pub struct Imputed {
 }
 
 impl Imputed {
-    /// Fits `tables` completed copies of the rows of a CSV file. The recipe's [chains](Recipe::chains) are those of each
-    /// table.
+    /// Fits `tables` completed copies of the rows of a CSV file. The recipe's [chains](Recipe::chains) are per table.
     ///
     /// # Errors
     /// Fewer than 2 tables; a file without gaps in features; else as [`Recipe::read_csv`].
@@ -148,7 +147,7 @@ impl Imputed {
             }
             let fit = fit(&recipe)?;
             let stopped = fit.draws.info().stopped_early;
-            // The draws of a table whose run was ended would not count as much as those of the others.
+            // The draws of a table whose run was ended would count less than the other tables'.
             if !stopped || fits.is_empty() {
                 fits.push(fit);
             }
@@ -366,7 +365,7 @@ fn folder_of(number: usize) -> String {
     format!("{TABLE}{number}")
 }
 
-/// The random numbers of a table: of its chains' seed, of its missing cells, and of those of new rows.
+/// The random numbers of a table: of its chains' seed, and of missing cells in it and in new rows.
 pub(super) fn rng(seed: u64, table: Table) -> ChainRng {
     ChainRng::new(seed, STREAM).child(table.number)
 }

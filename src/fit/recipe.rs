@@ -64,7 +64,7 @@ pub(super) const LOG_SD_SLOPES: f64 = 0.5;
 pub(super) const LOG_SD_BIAS: (f64, f64) = (-1.5, 1.5);
 /// Mean and standard deviation of the log of a dispersion.
 pub(super) const DISPERSION: (f64, f64) = (1.0, 1.5);
-/// Mean and standard deviation of the logit of the share of extra zeros, and of that of all zeros.
+/// Mean and standard deviation of the logits of the shares of extra zeros and of all zeros.
 pub(super) const EXTRA_ZEROS: (f64, f64) = (0.0, 1.5);
 /// Mean and standard deviation of the log of a precision of shares.
 pub(super) const PRECISION: (f64, f64) = (2.5, 1.5);
@@ -73,7 +73,7 @@ pub(super) const GROUPS: f64 = 3.0;
 /// Mean and standard deviation of the log of the scale of times.
 pub(super) const TIME_SCALE: (f64, f64) = (-0.5, 1.0);
 /// Standard deviations of the first cutpoint between classes in order, and of the logs of the increments of the
-/// others. Their means are those of classes of about one size.
+/// others. Their means give classes of about one size.
 pub(super) const CUTPOINTS: (f64, f64) = (1.5, 1.0);
 /// Degrees of freedom of the half-t priors of [`WeightPrior::Scales`].
 pub(super) const SCALES: f64 = 30.0;
@@ -251,7 +251,7 @@ pub struct Recipe {
     pub(super) imputed: Option<imputed::Table>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) search: Option<Search>,
-    /// The rows in the place of those of `validation`.
+    /// The rows in the place of `validation`'s rows.
     #[serde(skip)]
     pub(super) rows: Option<Split>,
     #[serde(skip)]
@@ -361,8 +361,8 @@ impl Recipe {
     }
 
     /// The most rows that the model is fitted to, at least 2. Of a table that has more they are drawn at random, by the
-    /// [seed](Self::seed), and the fit is that of a table of these rows alone, as [`Fit::drawn_rows`](super::Fit::drawn_rows)
-    /// says: all its uncertainty is that of so many rows, larger than the uncertainty after all of them, for parameters by about the root of
+    /// [seed](Self::seed), and the fit is as for a table of these rows alone, as [`Fit::drawn_rows`](super::Fit::drawn_rows)
+    /// says: all its uncertainty is what so many rows leave, larger than after all of them, for parameters by about the root of
     /// their ratio. Rows for [validation](Self::validation) are among them. Of a CSV file that is longer than the
     /// [limit](CsvReader::limit) they are drawn [as it is read](CsvReader::sample), so that a file of any size can be fitted.
     ///
@@ -1099,7 +1099,7 @@ impl Recipe {
         }
     }
 
-    /// The number of rows before those of updates.
+    /// The number of rows before all updates.
     pub(super) fn first_rows(&self, data: &Dataset) -> Result<usize, Error> {
         match self.learnt_from {
             None => Ok(data.rows()),
@@ -1516,7 +1516,7 @@ impl Recipe {
         self.skip == Some(true) && !self.layers().is_empty()
     }
 
-    /// Mean and standard deviation of the output's bias, where they are not those of other biases.
+    /// Mean and standard deviation of the output's bias, where they differ from other biases'.
     fn prior_of_bias(&self, train: &Dataset) -> Option<(f64, f64)> {
         match train.response() {
             Response::Counts(_) => self.log_mean_rate(train).map(|mean| (mean, 1.0)),
@@ -1933,7 +1933,7 @@ mod tests {
         let named = recipe().draws(n).fit(&data).unwrap();
         assert_eq!(named.draws().values(), ended.draws().values());
         assert_eq!(ended.recipe().to_string(), named.recipe().to_string());
-        // The clock was that of one run.
+        // The clock was for one run.
         let more = ended.recipe().clone().draws(3000).fit(&data).unwrap();
         assert_eq!(more.draws().n_draws(), 3000);
 

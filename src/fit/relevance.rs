@@ -46,7 +46,7 @@ impl Fit {
     /// ```
     ///
     /// Features and a real response are standardised, so that scales have no unit and compare between columns; `scales` has one for each
-    /// draw. The prior is that of MacKay (1994) and Neal (1996, doi:10.1007/978-1-4612-0745-0), known as automatic relevance determination.
+    /// draw. The prior is by MacKay (1994) and Neal (1996, doi:10.1007/978-1-4612-0745-0), known as automatic relevance determination.
     ///
     /// A column whose scale is near 0 beside the others hardly takes part in the hidden layer; it may still act through a
     /// [linear part](super::Recipe::skip), whose weights have a scale of their own. A scale is of weights, and says less of predictions than

@@ -39,7 +39,7 @@ const UNITS: usize = 20;
 /// The hidden layers of [`Candidate::NetworkDeep`], and the fewest rows that it is tried on.
 const DEEP: [usize; 2] = [40, 40];
 pub(super) const DEEP_ROWS: usize = 250;
-/// The time of a chain of it in those of the chosen network of one layer: 0.8 to 4.0 on five tables.
+/// A deep network's time per chain over the chosen one-layer network's: 0.8 to 4.0 on five tables.
 const DEEP_TIMES: f64 = 4.0;
 /// The event that a candidate which takes too long does not come to.
 const PREDICTED: &str = "it had predicted all rows";
@@ -49,7 +49,7 @@ const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
 /// The search of a model: how well each [`Candidate`] predicts rows that it has not seen.
 ///
 /// The training rows, at most 2,000 of them at random, are dealt to K = 5 folds; classes keep their shares. A candidate
-/// predicts the rows of a fold by one short chain on those of the other folds, 150 iterations of warm-up and
+/// predicts the rows of a fold by one short chain on all other folds, 150 iterations of warm-up and
 /// 100 draws, with means, standard deviations and the transform learnt anew. (Medians and labels are the table's.) With q the draws on
 /// the rows outside the fold k(i) of row i,
 ///
@@ -58,7 +58,7 @@ const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
 /// ```
 ///
 /// in the response's own units, so that candidates with and without a transform compare. The chosen one is the simplest
-/// whose mean is at most one standard error below the best one's, the error being that of the mean difference over paired
+/// whose mean is at most one standard error below the best one's, with the error of the mean difference over paired
 /// rows. Where a network is chosen for one real response of 250 rows or more, [`NetworkDeep`](Candidate::NetworkDeep) is
 /// compared as well, if its chains would end in time. The folds have four fifths of the rows, and chains are short and single, which is to the disadvantage of the
 /// larger models.
@@ -403,7 +403,7 @@ impl Recipe {
         Ok((recipe, pace.map(|pace| pace.times(rows))))
     }
 
-    /// The number of training rows as a multiple of those of a fold.
+    /// The number of training rows as a multiple of a fold's.
     pub(super) fn rows_by_fold(&self, data: &Dataset, fold: &Split) -> Result<f64, Error> {
         let all = self.split(data)?.map_or(data.rows(), |split| split.train.len());
         Ok(all as f64 / fold.train.len() as f64)
@@ -772,11 +772,11 @@ mod tests {
                 assert!((own - other).abs() < 1e-12, "{weighted:?} {written:?}");
             }
         }
-        // 0.5 counts twice and is in every interval, 0.99 in none, 0.2 in those of 90 and 95 %.
+        // 0.5 counts twice and is in every interval, 0.99 in none, 0.2 in the 90 and 95 % ones.
         assert_eq!(shares, [(0.5, 0.5), (0.9, 0.75), (0.95, 0.75)]);
     }
 
-    /// Shares of a whole make standard errors, too: those of as many rows.
+    /// Shares of a whole, too, make the standard errors of as many rows.
     #[test]
     fn weights_that_sum_to_one_are_weights() {
         let values = [1.0, 2.0, 3.0, 4.0];

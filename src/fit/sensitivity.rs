@@ -80,7 +80,7 @@ impl PriorSensitivity {
 impl Fit {
     /// How much the predictions of the [judged rows](Self::judged_rows), and the parameters, depend on the prior and on the
     /// data, by [power-scaling](PowerScaling). Of a hierarchical prior the densities of the uppermost parameters alone are
-    /// scaled, such as those of the scales of weights, not those of weights given their scale. They are densities of the
+    /// scaled, for example of the scales of weights, not of weights given their scale. They are densities of the
     /// coordinates that are sampled, such as the logarithm of a variance. Chains that have not converged say nothing of it.
     ///
     /// ```

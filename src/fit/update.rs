@@ -94,7 +94,7 @@ impl Fit {
     /// The fit of these rows and `rows`, in the units of the table, by the draws of this fit: by weights and no gradient where new rows are few, else by moves, which take about a third of the gradients of a new fit for half as many rows again.
     /// [`crate::update`] has the method, and how exact it is; this fit's draws must be of its posterior. Draws are moved by the sampler of the fit; of several responses and
     /// of [`Method::Tempered`] by [`Mams`](crate::sampler::Mams), on all parameters unless the output layer of one response can be integrated out. **Scalings, and what else the model has learnt from the
-    /// table, stay those of the first rows**, also in fits that are made of the [`recipe`](Self::recipe). The new rows are all learnt from, also where rows were kept for validation.
+    /// table, come from the first rows only**, also in fits made of the [`recipe`](Self::recipe). The new rows are all learnt from, also where rows were kept for validation.
     ///
     /// Rows far from what the fit predicts take many gradients. Where the update needs over twice as many as this fit's run took (of 2,000 iterations, if it was shorter), which is forecast before
     /// the draws are moved, it ends with an error: a new fit of all rows is better then, in scalings too.
@@ -198,7 +198,7 @@ impl Fit {
     {
         let (Parts { recipe, posterior, .. }, train) = (&*self.parts, self.parts.train()?);
         let mut update = Update::new(algorithm).seed(recipe.seed);
-        // Draws of an update say nothing of what a run takes. A short run's gradients are those of one as long as an update pays.
+        // Draws of an update say nothing of what a run takes. A shorter run counts as one of `LONG` iterations.
         if !self.draws.info().warmup_gradient_evals.is_empty() {
             let sizes = recipe.sizes();
             let iterations = (sizes.warmup + sizes.draws).max(1);
@@ -214,7 +214,7 @@ impl Fit {
     }
 }
 
-/// The number of `rows` that are among those of `data`, with the same response.
+/// The number of `rows` that are in `data`, too, with the same response.
 fn repeated(data: &Dataset, rows: &Dataset) -> usize {
     let bits = |of: &Dataset, row: usize| -> Vec<u64> {
         let y = match of.response() {
@@ -233,7 +233,7 @@ fn repeated(data: &Dataset, rows: &Dataset) -> usize {
 /// and of fewer than [`FEWEST`] rows.
 ///
 /// u_i + 1/2 is the share of the draws whose response of row i is below the observed one, ties by half; of classes u_i is the log probability of the
-/// observed one, each times the weight of its row if rows have any. The sums of u_i and of u_i^2 are ranked among those of the replicates, the responses that one draw predicts of all rows, of which
+/// observed one, each times the weight of its row if rows have any. The sums of u_i and u_i^2 are ranked among the sums of the replicates, the responses that one draw predicts of all rows, of which
 /// there are [`REPLICATES`] or more; the smaller of the two chances, each two-sided, counts twice.
 fn drift(fit: &Fit, rows: &Dataset) -> Result<Option<f64>, Error> {
     if rows.rows() < FEWEST || rows.response().bounds().is_some() {

@@ -62,8 +62,8 @@ const PI_SQUARED_SIXTH: f64 = std::f64::consts::PI * std::f64::consts::PI / 6.0;
 /// d ell / d s = V          V = a A - b B = a E - d B
 /// ```
 ///
-/// and of a row that is observed E = -g'/g, V = z E - 1. Expected second derivatives of an observed row are those of
-/// the family; those of a row with bounds are minus the information in *whether* T is in them,
+/// and of a row that is observed E = -g'/g, V = z E - 1. Expected second derivatives of an observed row are as in
+/// the family; of a row with bounds they are minus the information in *whether* T is in them,
 /// p / (1 - p) times the product of its gradients, with p its likelihood: the bounds that the row would have had
 /// otherwise are not known.
 ///

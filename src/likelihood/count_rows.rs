@@ -2,7 +2,7 @@
 //! densities up.
 //!
 //! eta = log mu is the output, rho = log r the dispersion. A Poisson count has no rho: derivatives with respect to
-//! it are 0. The equations are those of [`Poisson`](super::Poisson) and of
+//! it are 0. The equations are as for [`Poisson`](super::Poisson) and
 //! [`NegativeBinomial`](super::NegativeBinomial).
 
 use super::gamma_functions::log_rise;

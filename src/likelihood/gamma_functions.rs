@@ -53,8 +53,7 @@ pub(super) fn trigamma_rise(a: f64, x: f64) -> f64 {
     -a / x / (x + a) + (trigamma_rest(x + a) - trigamma_rest(x))
 }
 
-/// x log x - x + log(2 pi)/2 - log Gamma(x), given the logarithm, which may be beyond that of the smallest
-/// number.
+/// x log x - x + log(2 pi)/2 - log Gamma(x), given the logarithm, also for x below the smallest number.
 pub(super) fn log_inverse_rest(x: f64, log: f64) -> f64 {
     match x < LARGE {
         true => log - ln_gamma(x + 1.0) + x * (log - 1.0) + 0.5 * ln(std::f64::consts::TAU),

@@ -31,14 +31,14 @@ use crate::rng::ChainRng;
 /// ```
 ///
 /// for theta = eta or rho = log r, the dispersion of a negative binomial count. For a small mean A is small: then
-/// log(1 - e^-A) = log A + log((1 - e^-A) / A), with log A from eta and not from A. Second derivatives of the row
-/// y > 0 are those of log p(y) less
+/// log(1 - e^-A) = log A + log((1 - e^-A) / A), with log A from eta and not from A. The row
+/// y > 0 has the second derivatives of log p(y) less
 ///
 /// ```text
 /// M (1 - A - M) (d log A / d theta) (d log A / d theta') + M d^2 log A / d theta d theta'
 /// ```
 ///
-/// and their expectations have, in the place of those of log p(y), with p = mu / (r + mu) and I the information on rho,
+/// and their expectations have, in place of the derivatives of log p(y), with p = mu / (r + mu) and information I on rho,
 ///
 /// ```text
 ///            Poisson    negative binomial

@@ -192,7 +192,7 @@ const LINEAR_OUTPUTS: &str = "Linear, or an Mlp in f64 whose outputs have no act
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputLayer {
     /// The layers before, a network of the first inputs with the weights v and H outputs; without any, h(x)
-    /// are the inputs before those of V_1.
+    /// are the inputs before x_1.
     pub hidden: Option<NonCentred<Mlp>>,
     /// Whether there is a b.
     pub bias: bool,
@@ -200,8 +200,7 @@ pub struct OutputLayer {
     /// before ends, and the last one ends with the inputs.
     pub beside: Vec<Range<usize>>,
     /// Whether as many outputs follow that are no part of the layer, the log standard deviations of the
-    /// noise: [linear in the features](LogSd), with weights `[K x D]` and biases `[K]` after those of the
-    /// layer.
+    /// noise: [linear in the features](LogSd), with weights `[K x D]` and biases `[K]` after the layer's own.
     pub log_sd: bool,
 }
 

@@ -14,7 +14,7 @@ use crate::layout::Layout;
 /// g is the base model, and the offset o is the last of the D + 1 inputs; it has no weight. With o = log e
 /// and the log link of [`Poisson`](crate::likelihood::Poisson) and
 /// [`NegativeBinomial`](crate::likelihood::NegativeBinomial), the expected count is e exp(g): g is the log rate
-/// per unit of the exposure e. The derivatives with respect to w are those of g.
+/// per unit of the exposure e. The derivatives with respect to w are g's own.
 ///
 /// Source: McCullagh and Nelder, *Generalized Linear Models* (2nd edition, 1989), section 6.2,
 /// doi:10.1201/9780203753736.

@@ -162,7 +162,7 @@ impl<M: Model> Skip<M> {
         self.n_outputs() * self.parts.iter().map(|part| part.inputs.len()).sum::<usize>()
     }
 
-    /// The weights u of the base, and those of the linear parts.
+    /// The weights of the base, u, and of the linear parts.
     fn split<'w>(&self, w: &'w [f64]) -> (&'w [f64], &'w [f64]) {
         w.split_at(w.len() - self.n_linear())
     }

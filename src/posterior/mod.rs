@@ -113,8 +113,8 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
         Self::resolved(model, likelihood, data, priors)
     }
 
-    /// The same of rows in a file, whose features are read as they are needed. Draws are those of the same rows in
-    /// memory; see [`RowFile`].
+    /// The same of rows in a file, whose features are read as they are needed. The same rows in memory
+    /// give equal draws; see [`RowFile`].
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).

@@ -76,11 +76,11 @@ impl<M: Model, L: Likelihood> Posterior<M, L> {
     /// [rows in a file](crate::data::RowFile) each reads its own rows alone in an evaluation; the checksums and the response of all are read
     /// where the file is opened.
     ///
-    /// Draws have the same bits for any number of ranks, and are those of the posterior itself: predictions, checkpoints and
+    /// Draws have the same bits for any number of ranks, and are of the posterior itself: predictions, checkpoints and
     /// all else go on with it. A rank takes one thread. There is work for all ranks where the posterior cuts its rows into as
     /// many shares: 4 million multiply-adds each, at three for each weight and row, at most 64 of them, and fewer from
     /// 131,072 weights on. A gradient sends q to
-    /// each rank, and a gradient of each share to rank 0. Minibatches, predictions and leave-one-out are those of rank 0 alone.
+    /// each rank, and a gradient of each share to rank 0. Minibatches, predictions and leave-one-out are done by rank 0 alone.
     ///
     /// A rank that cannot go on ends all of them; the run then goes on from its checkpoint.
     ///

@@ -345,7 +345,7 @@ impl Predictions {
     /// Student's t, it is the median, g^-1(shift + f(x; q) scale), and [`centre`](Self::centre) is [`Centre::Median`]: for
     /// nu degrees of freedom P(z > c) falls as c^-nu, and g^-1 rises as e^z after a logarithm, where y has no mean
     /// whatever nu is, and as z^(1/lambda) of a power, where it has one only for nu > 1/lambda (and, below 0 of Yeo-Johnson,
-    /// nu > 1/(2 - lambda)). The average of medians is below that of responses where these have a tail to the right: add up
+    /// nu > 1/(2 - lambda)). Medians average less than responses where these have a tail to the right: add up
     /// [draws](Self::predictive_draws), not medians.
     ///
     /// ```

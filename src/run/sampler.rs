@@ -152,14 +152,14 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
     }
 
     /// Ends the run before it has all of its [`draws`](Self::draws) if those that it has are enough: `is_enough` is asked
-    /// after `first` draws of each chain (at least 1), after twice as many, four times as many, and so on. The draws are
-    /// those of a run that was asked for as many. Room is made for all of them before the run, and a copy of those so far is
+    /// after `first` draws of each chain (at least 1), after twice as many, four times as many, and so on. A run that was
+    /// asked for as many has the same draws. Room is made for all draws before the run, and a copy of those so far is
     /// what `is_enough` sees. Jobs that run [some of the chains](Self::only_chains) ask about their own chains alone, so
     /// that their parts may have different numbers of draws, which do not merge. With a [checkpoint](Self::checkpoint), a
     /// run that was interrupted asks again where it would have asked.
     ///
     /// To stop as soon as a diagnostic is good flatters the diagnostic a little: the limits should be strict ones, such
-    /// as those of a [`Verdict`](crate::diagnostics::Verdict).
+    /// as a [`Verdict`](crate::diagnostics::Verdict) has.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -178,7 +178,7 @@ impl<'t, T: Target, A: Algorithm<&'t T>> Sampler<'t, T, A> {
 
     /// Ends the run before it has all of its [`draws`](Self::draws) if `time` has passed since the call of
     /// [`run`](Self::run) and each chain has `least` draws, at least 1. How many draws that are depends on the machine; they
-    /// are those of a run that was asked for as many, and the run is not
+    /// are as in a run that was asked for as many, and the run is not
     /// [stopped early](crate::draws::RunInfo::stopped_early). Warm-up is not cut short. Jobs that run
     /// [some of the chains](Self::only_chains) end by their own clocks, so that their parts may have different numbers of
     /// draws, which do not merge.

@@ -1,7 +1,7 @@
 //! Constraints on the parameters of a density, and the maps from free numbers that keep them.
 //!
 //! A sampler walks on all real numbers. A block of parameters theta that must stay positive, in order or add up to 1 is
-//! therefore a smooth function theta = T(x) of free numbers x, and the density of x is that of theta times the volume
+//! therefore a smooth function theta = T(x) of free numbers x, and x has the density of theta times the volume
 //! that T makes of a unit of x:
 //!
 //! ```text

@@ -154,7 +154,7 @@ impl Invariance {
     /// A pair of q ~ p(q) and y ~ p(y | q) is an exact draw of p(q, y). A step that leaves p(q | y) unchanged and new data y ~ p(y | q)
     /// leave their joint distribution unchanged, so that q keeps the distribution of the prior. No exact
     /// draw of the posterior is needed, and prior, likelihood and kernel are tested against each other: a Jacobian that is
-    /// missing in one of them shows. The features are those of `data`, whose response says of what kind the simulated one is; few
+    /// missing in one of them shows. The features come from `data`, whose response says of what kind the simulated one is; few
     /// rows move q faster, and show more. A kernel is built anew for each step: none remembers the data before.
     ///
     /// Source: Geweke, *Getting it right*, Journal of the American Statistical Association 99, 2004, doi:10.1198/016214504000001132; here with independent
@@ -202,7 +202,7 @@ impl Invariance {
                     samples.accepted += u64::from(step.accepted);
                 }
                 now = given(point.q(), &mut rng)?; //~ joint-data
-                // The values at the point are those of the data before.
+                // The values at the point are for the data before.
                 q.copy_from_slice(point.q());
                 point.set(|to| to.copy_from_slice(&q));
                 point.eval(&now, &mut ws);

@@ -33,9 +33,9 @@ const BLOCK: usize = 4096;
 /// A data set in a file, whose features are read as they are needed: rows that do not fit into memory.
 ///
 /// A [`RowWriter`] makes the file, block by block, from CSV or Parquet files, simulations or arrays, with features in eight,
-/// four, two or one byte ([`Stored`]). [`Posterior::on_file`](crate::posterior::Posterior::on_file) then is a posterior like that of a
+/// four, two or one byte ([`Stored`]). [`Posterior::on_file`](crate::posterior::Posterior::on_file) then is a posterior as with a
 /// [`Dataset`] in memory, for every model, likelihood, sampler and approximation: full gradients and minibatches read
-/// the rows that they need, and draws are those of the same (rounded) numbers in memory, bit for bit.
+/// the rows that they need, and the same (rounded) numbers in memory give equal draws, bit for bit.
 ///
 /// What stays in memory are the responses and weights, 8 bytes for each row and column, in the forms in which the likelihood and
 /// minibatches see them once more each, and for each thread a tile of at most 256 rows, in bytes and in `f64`. Opening and finishing a
@@ -335,13 +335,13 @@ impl RowFile {
         self.source.row_bytes
     }
 
-    /// Overwrites `bytes` with those of rows that lie one after the other.
+    /// Overwrites `bytes` with rows that lie one after the other.
     pub(crate) fn read_bytes(&self, rows: Range<usize>, bytes: &mut Vec<u8>) -> Result<(), Error> {
         bytes.resize(rows.len() * self.row_bytes(), 0);
         self.source.read_rows(rows.start, bytes)
     }
 
-    /// Overwrites `bytes` with those of these rows.
+    /// Overwrites `bytes` with these rows.
     pub(crate) fn gather_bytes(&self, rows: &[usize], bytes: &mut Vec<u8>) -> Result<(), Error> {
         bytes.resize(rows.len() * self.row_bytes(), 0);
         let each = bytes.chunks_exact_mut(self.row_bytes()).zip(rows);

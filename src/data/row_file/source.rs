@@ -182,7 +182,7 @@ impl Source {
         drop(numbers);
         let no_class = "the class of a row is no whole number from 0 on";
         let response = response.ok_or_else(|| Error::table(file.clone(), no_class))?;
-        // Features that stand for those of the file, which are checked below.
+        // Features in the place of the file's, which are checked below.
         let features = Array2::zeros((self.rows, 1));
         let mut data =
             Dataset::checked(features, response, vec!["x".into()], self.response_names.clone())
@@ -237,7 +237,7 @@ impl Source {
         Ok((self, response, weights))
     }
 
-    /// Fills `bytes` with those of the features from a row on.
+    /// Fills `bytes` with the features' bytes from a row on.
     pub fn read_rows(&self, first: usize, bytes: &mut [u8]) -> Result<(), Error> {
         self.read_at(bytes, HEAD + first as u64 * self.row_bytes as u64)
     }

@@ -88,7 +88,7 @@ impl RowWriter {
     /// Appends rows.
     ///
     /// # Errors
-    /// Names of features, responses or classes, or a kind of response, other than those of the rows before; weights of some rows
+    /// Names of features, responses or classes, or a kind of response, other than in the rows before; weights of some rows
     /// and not of others; a number that the form of the file does not hold, by its row and column; a full disk, after which the file takes
     /// no more rows.
     pub fn push(&mut self, rows: &Dataset) -> Result<(), Error> {

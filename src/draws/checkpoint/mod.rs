@@ -53,7 +53,7 @@
 //!   [`Progress::checkpoint_failed`] is set, and [`RunInfo::checkpoint_error`] says at the end
 //!   what is missing on disk. Only a first checkpoint that fails, before any work, is an error.
 //! - Where the folder of the files was removed or renamed, the run ends at its next checkpoint, as if it had been stopped,
-//!   and returns the draws so far: nobody would find those of a later checkpoint.
+//!   and returns the draws so far: nobody would find a later checkpoint.
 //!
 //! [`StopHandle`]: crate::sampler::StopHandle
 //! [`Progress::checkpoint_failed`]: crate::sampler::Progress::checkpoint_failed

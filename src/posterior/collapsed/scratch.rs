@@ -18,7 +18,7 @@ pub(in crate::posterior) struct Collapsed {
     pub(super) hidden: Option<Hidden>,
     /// If the noise differs between rows, or is a mixture.
     pub(super) by_row: Option<ByRow>,
-    /// w_i of all rows, if the noise is a mixture and they were drawn. Shares of the rows read those of the chain.
+    /// w_i of all rows, if the noise is a mixture and they were drawn. Shares of the rows read the chain's w_i.
     pub(super) mixture: Option<Vec<f64>>,
     /// The priors of the output layer's weights that are not integrated out.
     pub(super) rest: Vec<BlockPrior>,

@@ -145,7 +145,7 @@ impl Remote {
         cbor::read(&mut &bytes[..]).unwrap_or_else(|e| self.ranks.abort(&e))
     }
 
-    /// One step of each rung; `here` makes those of this rank.
+    /// One step of each rung; `here` makes this rank's steps.
     pub fn step<T, K>(
         &mut self,
         rungs: &mut [Rung<T, K>],
@@ -191,7 +191,7 @@ impl Remote {
         self.send_to_all(&Order::Freeze);
     }
 
-    /// The states of all rungs, of which those of this rank are given by `here`.
+    /// The states of all rungs; `here` gives the states of this rank.
     pub fn states<S: DeserializeOwned>(
         &self,
         here: impl Fn(usize) -> RungState<S>,

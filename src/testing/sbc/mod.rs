@@ -124,7 +124,7 @@ impl Sbc {
         Self { draws, ..self }
     }
 
-    /// The number of rows that [`run_posterior`](Self::run_posterior) simulates a response of, 1 to those of its data; half the number of parameters
+    /// The number of rows that [`run_posterior`](Self::run_posterior) simulates a response of, 1 to its data's rows; half the number of parameters
     /// by default.
     pub fn rows(self, rows: usize) -> Self {
         Self { rows: Some(rows), ..self }

@@ -21,7 +21,7 @@ impl Sbc {
     /// Simulates from the prior and the likelihood of `posterior`, and ranks the true values among the draws that `sample` makes given
     /// the simulated data; its second argument is a seed.
     ///
-    /// The features are those of `data`, whose response says of what kind the simulated one is, and of how many trials counts are. **Few rows
+    /// The features come from `data`, whose response says of what kind the simulated one is, and of how many trials counts are. **Few rows
     /// show more** of a wrong prior or Jacobian, which hardly changes the posterior where the data say much. By default there are half as many rows
     /// as the posterior has parameters, evenly spaced, so that the prior decides in some direction; faults of a likelihood may need more ([`rows`](Self::rows)). Survival times are simulated without censoring. Quantities are the log likelihood, parameters, and the mean response of up to four rows, in its first column. The parameters
     /// are up to eight of each block, evenly spaced; of a network with hidden units, which can be exchanged, not its weights, but their scales (blocks with names such as `log_relevance`).

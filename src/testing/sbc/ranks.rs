@@ -123,7 +123,7 @@ fn rank_distribution(shift: f64, factor: f64, draws: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The log probabilities of 0 .. n under a binomial distribution, by the logs of its probability and of that of the contrary.
+/// The log probabilities of 0 .. n under a binomial distribution, by the logs of its probability p and of q = 1 - p.
 fn binomial(n: usize, log_p: f64, log_q: f64) -> impl Iterator<Item = f64> {
     let log_factorial = |n: usize| ln_gamma(n as f64 + 1.0);
     (0..=n).map(move |c| {

@@ -68,7 +68,7 @@ impl SbcReport {
         &self.p_values
     }
 
-    /// The chance of a false alarm for one quantity: that of all, over their number.
+    /// A quantity's chance of a false alarm: the chance for all, over their number.
     pub fn alpha(&self) -> f64 {
         self.reference.alpha
     }
