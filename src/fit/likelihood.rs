@@ -9,8 +9,8 @@ use crate::engine::{Tile, TileMut};
 use crate::layout::Layout;
 use crate::likelihood::{
     Bernoulli, Beta, Categorical, Censored, Gaussian, HeteroscedasticGaussian, Hurdle, Likelihood,
-    NegativeBinomial, NormalNoise, Ordinal, Poisson, SecondOrderLikelihood, StudentTNoise, Weights,
-    ZeroInflated,
+    NegativeBinomial, NormalNoise, Ordinal, Poisson, SecondOrderLikelihood, StudentTNoise, Tangent,
+    Weights, ZeroInflated,
 };
 use crate::rng::ChainRng;
 
@@ -132,18 +132,10 @@ impl SecondOrderLikelihood for AnyLikelihood {
     fn log_lik_tangent(
         &self,
         curvature: Curvature,
-        phi: &[f64],
-        out: Tile,
-        mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        r_phi: &[f64],
+        at: Tangent,
         r_d_out: TileMut,
         r_d_phi: &mut [f64],
     ) {
-        each!(self, likelihood => likelihood.log_lik_tangent(
-            curvature, phi, out, mean, y, weights, r_out, r_phi, r_d_out, r_d_phi,
-        ));
+        each!(self, likelihood => likelihood.log_lik_tangent(curvature, at, r_d_out, r_d_phi));
     }
 }

@@ -2,7 +2,9 @@
 
 use ndarray::Array2;
 
-use super::{Likelihood, SecondOrderLikelihood, Weights, check_outputs, logit_tangent, mismatch};
+use super::{
+    Likelihood, SecondOrderLikelihood, Tangent, Weights, check_outputs, logit_tangent, mismatch,
+};
 use crate::Error;
 use crate::curvature::Curvature;
 use crate::data::Response;
@@ -163,16 +165,11 @@ impl SecondOrderLikelihood for Bernoulli {
     fn log_lik_tangent(
         &self,
         _: Curvature,
-        _phi: &[f64],
-        _out: Tile,
-        mean: Tile,
-        _y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        _r_phi: &[f64],
+        at: Tangent,
         mut r_d_out: TileMut,
         _r_d_phi: &mut [f64],
     ) {
+        let Tangent { mean, weights, r_out, .. } = at;
         logit_tangent(None, weights, mean.column(0), r_out.column(0), r_d_out.column(0));
     }
 }

@@ -4,8 +4,8 @@ use ndarray::Array2;
 
 use super::gamma_functions::{digamma_excess, log_inverse_rest, trigamma_excess};
 use super::{
-    Likelihood, ORDINARY, SecondOrderLikelihood, Weights, check_outputs, logistic, mismatch,
-    sigmoid, weighted,
+    Likelihood, ORDINARY, SecondOrderLikelihood, Tangent, Weights, check_outputs, logistic,
+    mismatch, sigmoid, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -269,16 +269,11 @@ impl SecondOrderLikelihood for Beta {
     fn log_lik_tangent(
         &self,
         curvature: Curvature,
-        phi: &[f64],
-        out: Tile,
-        _mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        r_phi: &[f64],
+        at: Tangent,
         mut r_d_out: TileMut,
         r_d_phi: &mut [f64],
     ) {
+        let Tangent { phi, out, y, weights, r_out, r_phi, .. } = at;
         let Some(precision) = Precision::new(phi) else {
             return r_d_out.values().fill(0.0);
         };

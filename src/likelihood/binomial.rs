@@ -3,8 +3,8 @@
 use ndarray::Array2;
 
 use super::{
-    Likelihood, SecondOrderLikelihood, Weights, check_outputs, check_trials, draw_binomial,
-    logit_tangent, mismatch, weighted,
+    Likelihood, SecondOrderLikelihood, Tangent, Weights, check_outputs, check_trials,
+    draw_binomial, logit_tangent, mismatch, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -131,16 +131,11 @@ impl SecondOrderLikelihood for Binomial {
     fn log_lik_tangent(
         &self,
         _: Curvature,
-        _phi: &[f64],
-        _out: Tile,
-        mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        _r_phi: &[f64],
+        at: Tangent,
         mut r_d_out: TileMut,
         _r_d_phi: &mut [f64],
     ) {
+        let Tangent { mean, y, weights, r_out, .. } = at;
         let n = Some(y.column(1));
         logit_tangent(n, weights, mean.column(0), r_out.column(0), r_d_out.column(0));
     }

@@ -3,7 +3,7 @@
 use ndarray::Array2;
 
 use super::{
-    Likelihood, SecondOrderLikelihood, Weights, check_outputs, cumulate_softmax, mismatch,
+    Likelihood, SecondOrderLikelihood, Tangent, Weights, check_outputs, cumulate_softmax, mismatch,
     softmax_parts, softmax_tangent,
 };
 use crate::Error;
@@ -185,19 +185,8 @@ pub(super) fn softmax(out: Tile, mut mean: TileMut) {
 
 impl SecondOrderLikelihood for Categorical {
     /// -p_k (R z_k - sum_j p_j R z_j), observed and expected.
-    fn log_lik_tangent(
-        &self,
-        _: Curvature,
-        _phi: &[f64],
-        _out: Tile,
-        mean: Tile,
-        _y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        _r_phi: &[f64],
-        r_d_out: TileMut,
-        _r_d_phi: &mut [f64],
-    ) {
+    fn log_lik_tangent(&self, _: Curvature, at: Tangent, r_d_out: TileMut, _r_d_phi: &mut [f64]) {
+        let Tangent { mean, weights, r_out, .. } = at;
         softmax_tangent(None, weights, mean, r_out, r_d_out);
     }
 }

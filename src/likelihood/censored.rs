@@ -4,7 +4,7 @@ use ndarray::Array2;
 
 use super::normal_tails::{Tail, log_density, tail};
 use super::{
-    Likelihood, ORDINARY, SecondOrderLikelihood, TimeDistribution, TimeFamily, Weights,
+    Likelihood, ORDINARY, SecondOrderLikelihood, Tangent, TimeDistribution, TimeFamily, Weights,
     check_outputs, ln_1m_exp, mismatch, ordinary, over_exp_m1, weighted,
 };
 use crate::Error;
@@ -585,16 +585,11 @@ impl SecondOrderLikelihood for Censored {
     fn log_lik_tangent(
         &self,
         curvature: Curvature,
-        phi: &[f64],
-        out: Tile,
-        _mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        r_phi: &[f64],
+        at: Tangent,
         mut r_d_out: TileMut,
         r_d_phi: &mut [f64],
     ) {
+        let Tangent { phi, out, y, weights, r_out, r_phi, .. } = at;
         let (scale, r_s) = (self.scale(phi), r_phi.first().copied().unwrap_or(0.0));
         if !ORDINARY.contains(&scale) {
             return r_d_out.values().fill(0.0);

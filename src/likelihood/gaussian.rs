@@ -3,8 +3,8 @@
 use ndarray::Array2;
 
 use super::{
-    LN_TAU, Likelihood, NormalNoise, SecondOrderLikelihood, Weights, check_outputs, mismatch,
-    subtract,
+    LN_TAU, Likelihood, NormalNoise, SecondOrderLikelihood, Tangent, Weights, check_outputs,
+    mismatch, subtract,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -228,16 +228,11 @@ impl SecondOrderLikelihood for Gaussian {
     fn log_lik_tangent(
         &self,
         curvature: Curvature,
-        phi: &[f64],
-        _out: Tile,
-        mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        r_phi: &[f64],
+        at: Tangent,
         mut r_d_out: TileMut,
         r_d_phi: &mut [f64],
     ) {
+        let Tangent { phi, mean, y, weights, r_out, r_phi, .. } = at;
         let precision = exp(-self.log_variance(phi));
         let r_eta = r_phi.first().copied().unwrap_or(0.0);
         // sum w (y - f) R f and SSE.

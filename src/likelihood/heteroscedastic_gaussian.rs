@@ -3,8 +3,8 @@
 use ndarray::Array2;
 
 use super::{
-    LN_TAU, Likelihood, NormalNoise, SecondOrderLikelihood, Weights, check_outputs, mismatch,
-    weighted,
+    LN_TAU, Likelihood, NormalNoise, SecondOrderLikelihood, Tangent, Weights, check_outputs,
+    mismatch, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -174,16 +174,11 @@ impl SecondOrderLikelihood for HeteroscedasticGaussian {
     fn log_lik_tangent(
         &self,
         curvature: Curvature,
-        _phi: &[f64],
-        out: Tile,
-        _mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        _r_phi: &[f64],
+        at: Tangent,
         mut r_d_out: TileMut,
         _r_d_phi: &mut [f64],
     ) {
+        let Tangent { out, y, weights, r_out, .. } = at;
         let k = y.columns();
         let mut precision = [0.0; TILE_ROWS];
         let precision = &mut precision[..y.rows()];

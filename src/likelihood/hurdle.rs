@@ -4,8 +4,8 @@ use ndarray::Array2;
 
 use super::count_rows::{Counts, NoZero, Rows, draw};
 use super::{
-    Likelihood, SecondOrderLikelihood, Weights, check_outputs, encode_plain_counts, ln_1m_exp,
-    sigmoid, softplus, weighted,
+    Likelihood, SecondOrderLikelihood, Tangent, Weights, check_outputs, encode_plain_counts,
+    ln_1m_exp, sigmoid, softplus, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -254,16 +254,11 @@ impl SecondOrderLikelihood for Hurdle {
     fn log_lik_tangent(
         &self,
         curvature: Curvature,
-        phi: &[f64],
-        out: Tile,
-        _mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        r_phi: &[f64],
+        at: Tangent,
         mut r_d_out: TileMut,
         r_d_phi: &mut [f64],
     ) {
+        let Tangent { phi, out, y, weights, r_out, r_phi, .. } = at;
         let Some(counts) = self.rows(phi, out) else {
             return r_d_out.values().fill(0.0);
         };

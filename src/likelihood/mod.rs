@@ -185,6 +185,25 @@ pub enum NormalNoise {
     Mixture(StudentTNoise),
 }
 
+/// Some rows, and a direction: what a [derivative along it](SecondOrderLikelihood::log_lik_tangent) is taken at.
+#[derive(Clone, Copy, Debug)]
+pub struct Tangent<'t> {
+    /// The likelihood's own parameters.
+    pub phi: &'t [f64],
+    /// The outputs f, `[rows x n_outputs]`.
+    pub out: Tile<'t>,
+    /// The output of [`mean`](Likelihood::mean) for f, which is computed once for all directions.
+    pub mean: Tile<'t>,
+    /// The responses.
+    pub y: Tile<'t>,
+    /// The weights of the rows.
+    pub weights: Weights<'t>,
+    /// The direction in f.
+    pub r_out: Tile<'t>,
+    /// The direction in phi.
+    pub r_phi: &'t [f64],
+}
+
 /// A likelihood with second derivatives.
 pub trait SecondOrderLikelihood: Likelihood {
     /// The derivative of the gradient along (r_out, r_phi): the Hessian of the rows' weighted sum of log
@@ -192,19 +211,11 @@ pub trait SecondOrderLikelihood: Likelihood {
     /// y ~ p(y | f, phi), which is minus the Fisher information.
     ///
     /// Writes the part of f into `r_d_out` `[rows x n_outputs]` (padding: anything) and adds the
-    /// part of phi to `r_d_phi`. `out` holds f, and `mean` holds the output of
-    /// [`mean`](Likelihood::mean) for f: computed once for all directions.
-    #[allow(clippy::too_many_arguments)]
+    /// part of phi to `r_d_phi`.
     fn log_lik_tangent(
         &self,
         curvature: Curvature,
-        phi: &[f64],
-        out: Tile,
-        mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        r_phi: &[f64],
+        at: Tangent,
         r_d_out: TileMut,
         r_d_phi: &mut [f64],
     );

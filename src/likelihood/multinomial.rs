@@ -4,8 +4,9 @@ use ndarray::Array2;
 
 use super::categorical::softmax;
 use super::{
-    Likelihood, SecondOrderLikelihood, Weights, check_outputs, check_trials, cumulate_softmax,
-    draw_binomial, mismatch, row_maximum, softmax_parts, softmax_tangent, weighted,
+    Likelihood, SecondOrderLikelihood, Tangent, Weights, check_outputs, check_trials,
+    cumulate_softmax, draw_binomial, mismatch, row_maximum, softmax_parts, softmax_tangent,
+    weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -135,19 +136,8 @@ impl Likelihood for Multinomial {
 
 impl SecondOrderLikelihood for Multinomial {
     /// -n p_k (R z_k - sum_j p_j R z_j), observed and expected.
-    fn log_lik_tangent(
-        &self,
-        _: Curvature,
-        _phi: &[f64],
-        _out: Tile,
-        mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        _r_phi: &[f64],
-        r_d_out: TileMut,
-        _r_d_phi: &mut [f64],
-    ) {
+    fn log_lik_tangent(&self, _: Curvature, at: Tangent, r_d_out: TileMut, _r_d_phi: &mut [f64]) {
+        let Tangent { mean, y, weights, r_out, .. } = at;
         softmax_tangent(Some(y.column(r_out.columns())), weights, mean, r_out, r_d_out);
     }
 }

@@ -6,7 +6,7 @@ use ndarray::Array2;
 
 use super::gamma_functions::{digamma_rise, log_rise, trigamma_rise};
 use super::{
-    Likelihood, ORDINARY, SecondOrderLikelihood, Weights, check_outputs, draw_poisson,
+    Likelihood, ORDINARY, SecondOrderLikelihood, Tangent, Weights, check_outputs, draw_poisson,
     encode_plain_counts, exp_of, ordinary, sigmoid, weighted,
 };
 use crate::Error;
@@ -246,16 +246,11 @@ impl SecondOrderLikelihood for NegativeBinomial {
     fn log_lik_tangent(
         &self,
         curvature: Curvature,
-        phi: &[f64],
-        out: Tile,
-        mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        r_phi: &[f64],
+        at: Tangent,
         mut r_d_out: TileMut,
         r_d_phi: &mut [f64],
     ) {
+        let Tangent { phi, out, mean, y, weights, r_out, r_phi } = at;
         let (r, rho) = self.dispersion(phi);
         let links = Links::new(out, rho);
         let r_rho = r_phi.first().copied().unwrap_or(0.0);

@@ -3,8 +3,8 @@
 use ndarray::Array2;
 
 use super::{
-    Likelihood, ORDINARY, SecondOrderLikelihood, Weights, check_outputs, ln_1m_exp, logistic,
-    mismatch, over_exp_m1, sigmoid, weighted,
+    Likelihood, ORDINARY, SecondOrderLikelihood, Tangent, Weights, check_outputs, ln_1m_exp,
+    logistic, mismatch, over_exp_m1, sigmoid, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -296,7 +296,7 @@ impl Likelihood for Ordinal {
 }
 
 /// The derivatives of sums over rows along a direction.
-struct Tangent<'c> {
+struct OfCutpoints<'c> {
     cuts: &'c Cutpoints,
     /// The directions of the cutpoints.
     r_at: [f64; MOST_CLASSES],
@@ -307,7 +307,7 @@ struct Tangent<'c> {
     rows: [f64; MOST_CLASSES],
 }
 
-impl Tangent<'_> {
+impl OfCutpoints<'_> {
     /// Adds a row of class `k` with this weight, and returns the derivative of d ell / d f.
     fn add(&mut self, weight: f64, k: usize, seen: &Seen, r_f: f64) -> f64 {
         let slope = |[sigmoid, rest]: [f64; 2]| weight * sigmoid * rest;
@@ -327,22 +327,17 @@ impl SecondOrderLikelihood for Ordinal {
     fn log_lik_tangent(
         &self,
         curvature: Curvature,
-        phi: &[f64],
-        out: Tile,
-        _mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        r_phi: &[f64],
+        at: Tangent,
         mut r_d_out: TileMut,
         r_d_phi: &mut [f64],
     ) {
+        let Tangent { phi, out, y, weights, r_out, r_phi, .. } = at;
         let Some(cuts) = self.cutpoints(phi) else {
             return r_d_out.values().fill(0.0);
         };
         let (r_first, r_log) = self.split(r_phi);
         let zeros = [0.0; MOST_CLASSES];
-        let mut sums = Tangent {
+        let mut sums = OfCutpoints {
             cuts: &cuts,
             r_at: [r_first; MOST_CLASSES],
             ends: zeros,
@@ -371,7 +366,7 @@ impl SecondOrderLikelihood for Ordinal {
 
 impl Ordinal {
     /// Adds the derivatives of the gradient with respect to phi.
-    fn add_tangent(&self, sums: &Tangent, r_log: &[f64], r_d_phi: &mut [f64]) {
+    fn add_tangent(&self, sums: &OfCutpoints, r_log: &[f64], r_d_phi: &mut [f64]) {
         let (mut own, mut above) = ([0.0; MOST_CLASSES], 0.0);
         for (k, r) in r_log.iter().enumerate().rev().map(|(k, r)| (k + 1, r)) {
             above += sums.ends[k];

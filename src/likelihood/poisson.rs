@@ -3,8 +3,8 @@
 use ndarray::Array2;
 
 use super::{
-    Likelihood, SecondOrderLikelihood, Weights, check_outputs, draw_poisson, encode_plain_counts,
-    exp_of, weighted,
+    Likelihood, SecondOrderLikelihood, Tangent, Weights, check_outputs, draw_poisson,
+    encode_plain_counts, exp_of, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -103,16 +103,11 @@ impl SecondOrderLikelihood for Poisson {
     fn log_lik_tangent(
         &self,
         _: Curvature,
-        _phi: &[f64],
-        _out: Tile,
-        mean: Tile,
-        _y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        _r_phi: &[f64],
+        at: Tangent,
         mut r_d_out: TileMut,
         _r_d_phi: &mut [f64],
     ) {
+        let Tangent { mean, weights, r_out, .. } = at;
         let rows = mean.column(0).iter().zip(r_out.column(0)).zip(weights);
         for (d, ((rate, r), w)) in r_d_out.column(0).iter_mut().zip(rows) {
             *d = weighted(*w, -rate * r);

@@ -4,8 +4,8 @@ use ndarray::Array2;
 
 use super::gamma_functions::{digamma_rise, log_rise, trigamma_rise};
 use super::{
-    Likelihood, NormalNoise, ORDINARY, SecondOrderLikelihood, Weights, check_outputs, mismatch,
-    ordinary, weighted,
+    Likelihood, NormalNoise, ORDINARY, SecondOrderLikelihood, Tangent, Weights, check_outputs,
+    mismatch, ordinary, weighted,
 };
 use crate::Error;
 use crate::curvature::Curvature;
@@ -404,16 +404,11 @@ impl SecondOrderLikelihood for StudentTNoise {
     fn log_lik_tangent(
         &self,
         curvature: Curvature,
-        phi: &[f64],
-        out: Tile,
-        _mean: Tile,
-        y: Tile,
-        weights: Weights,
-        r_out: Tile,
-        r_phi: &[f64],
+        at: Tangent,
         mut r_d_out: TileMut,
         r_d_phi: &mut [f64],
     ) {
+        let Tangent { phi, out, y, weights, r_out, r_phi, .. } = at;
         let terms = self.terms(phi);
         let nu = terms.nu;
         let [r_eta, r_lambda] = self.expanded(r_phi);

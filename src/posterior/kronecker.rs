@@ -4,7 +4,7 @@ use super::{Observed, Posterior};
 use crate::Error;
 use crate::engine::gemm::{Matrix, gemm};
 use crate::engine::{LentTiles, Tile, TileMut};
-use crate::likelihood::{Likelihood, SecondOrderLikelihood, Weights};
+use crate::likelihood::{Likelihood, SecondOrderLikelihood, Tangent, Weights};
 use crate::model::{Mlp, Model, SecondOrderModel};
 use crate::prior::Family;
 use crate::targets::{Curvature, Target};
@@ -56,18 +56,10 @@ impl<L: SecondOrderLikelihood> Posterior<Mlp, L> {
                 unit.column(k).fill(1.0);
                 let mut info = TileMut::new(&mut scratch.r_d_out[..stride * outputs], rows);
                 // Minus C e_k.
-                self.likelihood.log_lik_tangent(
-                    Curvature::Expected,
-                    phi,
-                    f.as_tile(),
-                    mean,
-                    y,
-                    weights,
-                    unit.as_tile(),
-                    &zeros,
-                    info.reborrow(),
-                    &mut unused,
-                );
+                let (out, r_out, r_phi) = (f.as_tile(), unit.as_tile(), &zeros[..]);
+                let at = Tangent { phi, out, mean, y, weights, r_out, r_phi };
+                let expected = Curvature::Expected;
+                self.likelihood.log_lik_tangent(expected, at, info.reborrow(), &mut unused);
                 info.clear_padding();
                 self.model.keep_backward(w, x, info.as_tile(), &mut ws.model);
                 for (l, weighted) in weighted.iter_mut().enumerate() {

@@ -4,7 +4,7 @@ use super::{Observed, Posterior, PosteriorWorkspace};
 use crate::Error;
 use crate::engine::gemm::{Matrix, gemm};
 use crate::engine::{LentTiles, Tile, TileMut, TileStorage};
-use crate::likelihood::SecondOrderLikelihood;
+use crate::likelihood::{SecondOrderLikelihood, Tangent};
 use crate::message::Advice;
 use crate::model::{Model, OutputLayer, SecondOrderModel};
 use crate::targets::{Curvature, FisherTarget, HessTarget, Target};
@@ -64,18 +64,9 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
                 let (hv_w, hv_phi) = hv.split_at_mut(self.n_weights);
                 let hv_phi = &mut hv_phi[..self.n_phi];
                 self.model.forward_tangent(w, x, v_w, r_out.reborrow(), &mut ws.model);
-                self.likelihood.log_lik_tangent(
-                    curvature,
-                    phi,
-                    f.as_tile(),
-                    mean,
-                    y,
-                    weights,
-                    r_out.as_tile(),
-                    v_phi,
-                    r_d_out.reborrow(),
-                    hv_phi,
-                );
+                let (out, r_out, r_phi) = (f.as_tile(), r_out.as_tile(), v_phi);
+                let at = Tangent { phi, out, mean, y, weights, r_out, r_phi };
+                self.likelihood.log_lik_tangent(curvature, at, r_d_out.reborrow(), hv_phi);
                 r_d_out.clear_padding();
                 let r_d_out = r_d_out.as_tile();
                 match curvature {
@@ -261,18 +252,9 @@ impl<M: SecondOrderModel, L: SecondOrderLikelihood> Posterior<M, L> {
                 unit.values().fill(0.0);
                 unit.column(k).fill(1.0);
                 let mut r = TileMut::new(&mut r_d_out[..stride * outputs], rows);
-                self.likelihood.log_lik_tangent(
-                    curvature,
-                    phi,
-                    f.as_tile(),
-                    mean,
-                    y,
-                    weights,
-                    unit.as_tile(),
-                    no_direction,
-                    r.reborrow(),
-                    unused,
-                );
+                let (out, r_out, r_phi) = (f.as_tile(), unit.as_tile(), &*no_direction);
+                let at = Tangent { phi, out, mean, y, weights, r_out, r_phi };
+                self.likelihood.log_lik_tangent(curvature, at, r.reborrow(), unused);
                 let products = &mut products[..(outputs - k) * side * stride];
                 let of_outputs = products.chunks_exact_mut(side * stride);
                 for (r, products) in r.values()[k * stride..].chunks_exact(stride).zip(of_outputs) {

@@ -2,7 +2,7 @@
 //! the tails, and with wrong bounds.
 
 use bnn_mcmc::engine::{Tile, TileMut};
-use bnn_mcmc::likelihood::{SecondOrderLikelihood, TimeDistribution, TimeFamily, Weights};
+use bnn_mcmc::likelihood::{SecondOrderLikelihood, Tangent, TimeDistribution, TimeFamily, Weights};
 use bnn_mcmc::predict::{concordance, integrated_brier};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::Curvature;
@@ -95,20 +95,10 @@ fn at(
     assert_eq!(rows[0], value);
     let column = |direction: [f64; 2]| {
         let (r_out, mut r_d_out, mut r_d_phi) = (padded(direction[0]), padded(0.0), [0.25]);
-        let to = TileMut::new(&mut r_d_out, 1);
-        let r = Tile::new(&r_out, 1);
-        likelihood.log_lik_tangent(
-            kind,
-            &[s],
-            out,
-            out,
-            y,
-            Weights::ones(1),
-            r,
-            &direction[1..],
-            to,
-            &mut r_d_phi,
-        );
+        let (to, r_out) = (TileMut::new(&mut r_d_out, 1), Tile::new(&r_out, 1));
+        let (weights, r_phi) = (Weights::ones(1), &direction[1..]);
+        let at = Tangent { phi: &[s], out, mean: out, y, weights, r_out, r_phi };
+        likelihood.log_lik_tangent(kind, at, to, &mut r_d_phi);
         [r_d_out[0], r_d_phi[0] - 0.25]
     };
     (value, [d_out[0], d_phi[0] - 0.5], [column([1.0, 0.0]), column([0.0, 1.0])])

@@ -3,7 +3,7 @@
 //! outside of what a sampler should meet.
 
 use bnn_mcmc::engine::{Tile, TileMut};
-use bnn_mcmc::likelihood::{SecondOrderLikelihood, Weights};
+use bnn_mcmc::likelihood::{SecondOrderLikelihood, Tangent, Weights};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::targets::Curvature;
 use serde::Deserialize;
@@ -71,18 +71,9 @@ fn curvature<L: SecondOrderLikelihood>(
         direction[i] = 1.0;
         let (r_out, r_phi) = (tile(&direction[..n]), &direction[n..]);
         let (mut r_d_out, mut r_d_phi) = (tile(f), vec![0.0; phi.len()]);
-        likelihood.log_lik_tangent(
-            kind,
-            phi,
-            Tile::new(&out, 1),
-            Tile::new(&mean, 1),
-            Tile::new(&y, 1),
-            Weights::ones(1),
-            Tile::new(&r_out, 1),
-            r_phi,
-            TileMut::new(&mut r_d_out, 1),
-            &mut r_d_phi,
-        );
+        let [out, mean, y, r_out] = [&out, &mean, &y, &r_out].map(|values| Tile::new(values, 1));
+        let at = Tangent { phi, out, mean, y, weights: Weights::ones(1), r_out, r_phi };
+        likelihood.log_lik_tangent(kind, at, TileMut::new(&mut r_d_out, 1), &mut r_d_phi);
         [first_row(&r_d_out), r_d_phi].concat()
     };
     (0..d).map(row).collect()
