@@ -111,48 +111,26 @@ class Bnn(BaseEstimator):
     # The name of this kind of response in `fit.json`.
     _task: str
 
-    def __init__(
-        self,
-        *,
-        model: Model | None = None,
-        hidden: Sequence[int] | None = None,
-        activation: Activation = "tanh",
-        skip: bool | None = None,
-        power_features: bool | None = None,
-        group: str | Sequence[str] | None = None,
-        weight_prior: WeightPrior | float | None = None,
-        method: Method | None = None,
-        target_accept: float | None = None,
-        chains: int | None = None,
-        warmup: int | None = None,
-        draws: int | None = None,
-        minutes: float | None = None,
-        most_rows: int | None = None,
-        impute: int | None = None,
-        random_state: RandomState | None = None,
-        n_jobs: int | None = -1,
-        folder: Folder | None = None,
-        verbose: bool | Listener = False,
-    ) -> None:
-        self.model: Model | None = model
-        self.hidden: Sequence[int] | None = hidden
-        self.activation: Activation = activation
-        self.skip: bool | None = skip
-        self.power_features: bool | None = power_features
-        self.group: str | Sequence[str] | None = group
-        self.weight_prior: WeightPrior | float | None = weight_prior
-        self.method: Method | None = method
-        self.target_accept: float | None = target_accept
-        self.chains: int | None = chains
-        self.warmup: int | None = warmup
-        self.draws: int | None = draws
-        self.minutes: float | None = minutes
-        self.most_rows: int | None = most_rows
-        self.impute: int | None = impute
-        self.random_state: RandomState | None = random_state
-        self.n_jobs: int | None = n_jobs
-        self.folder: Folder | None = folder
-        self.verbose: bool | Listener = verbose
+    # Settings, which each class lists with the others of its own.
+    model: Model | None
+    hidden: Sequence[int] | None
+    activation: Activation
+    skip: bool | None
+    power_features: bool | None
+    group: str | Sequence[str] | None
+    weight_prior: WeightPrior | float | None
+    method: Method | None
+    target_accept: float | None
+    chains: int | None
+    warmup: int | None
+    draws: int | None
+    minutes: float | None
+    most_rows: int | None
+    impute: int | None
+    random_state: RandomState | None
+    n_jobs: int | None
+    folder: Folder | None
+    verbose: bool | Listener
 
     # What fit() leaves.
     _fit: Fit
@@ -168,6 +146,12 @@ class Bnn(BaseEstimator):
     update_: Update
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
+
+    def _set(self, settings: dict[str, Any]) -> None:
+        """Keeps the arguments of `__init__`, each in the attribute of its name."""
+        for name, value in settings.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fit")

@@ -498,6 +498,7 @@ class BnnRegressor(_Numbers):
 
     _counts = False
     _task = "regression"
+    response_transform: ResponseTransform | None
 
     def __init__(
         self,
@@ -524,29 +525,7 @@ class BnnRegressor(_Numbers):
         folder: Folder | None = None,
         verbose: bool | Listener = False,
     ) -> None:
-        super().__init__(
-            model=model,
-            hidden=hidden,
-            activation=activation,
-            skip=skip,
-            power_features=power_features,
-            group=group,
-            weight_prior=weight_prior,
-            method=method,
-            target_accept=target_accept,
-            chains=chains,
-            warmup=warmup,
-            draws=draws,
-            minutes=minutes,
-            most_rows=most_rows,
-            impute=impute,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            folder=folder,
-            verbose=verbose,
-        )
-        self.noise = noise
-        self.response_transform = response_transform
+        self._set(locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -583,6 +562,7 @@ class BnnCounts(_Numbers):
 
     _counts = True
     _task = "counts"
+    exposure: str | None
 
     def __init__(
         self,
@@ -609,29 +589,7 @@ class BnnCounts(_Numbers):
         folder: Folder | None = None,
         verbose: bool | Listener = False,
     ) -> None:
-        super().__init__(
-            model=model,
-            hidden=hidden,
-            activation=activation,
-            skip=skip,
-            power_features=power_features,
-            group=group,
-            weight_prior=weight_prior,
-            method=method,
-            target_accept=target_accept,
-            chains=chains,
-            warmup=warmup,
-            draws=draws,
-            minutes=minutes,
-            most_rows=most_rows,
-            impute=impute,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            folder=folder,
-            verbose=verbose,
-        )
-        self.noise = noise
-        self.exposure = exposure
+        self._set(locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -686,28 +644,7 @@ class BnnSurvival(Bnn):
         folder: Folder | None = None,
         verbose: bool | Listener = False,
     ) -> None:
-        super().__init__(
-            model=model,
-            hidden=hidden,
-            activation=activation,
-            skip=skip,
-            power_features=power_features,
-            group=group,
-            weight_prior=weight_prior,
-            method=method,
-            target_accept=target_accept,
-            chains=chains,
-            warmup=warmup,
-            draws=draws,
-            minutes=minutes,
-            most_rows=most_rows,
-            impute=impute,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            folder=folder,
-            verbose=verbose,
-        )
-        self.noise = noise
+        self._set(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Samples the posterior of the network, given the training rows.
@@ -964,6 +901,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
     """
 
     _task = "classification"
+    noise: str | None
     classes_: NDArray[Any]
 
     def __init__(
@@ -990,28 +928,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         folder: Folder | None = None,
         verbose: bool | Listener = False,
     ) -> None:
-        super().__init__(
-            model=model,
-            hidden=hidden,
-            activation=activation,
-            skip=skip,
-            power_features=power_features,
-            group=group,
-            weight_prior=weight_prior,
-            method=method,
-            target_accept=target_accept,
-            chains=chains,
-            warmup=warmup,
-            draws=draws,
-            minutes=minutes,
-            most_rows=most_rows,
-            impute=impute,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            folder=folder,
-            verbose=verbose,
-        )
-        self.noise = noise
+        self._set(locals())
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Samples the posterior of the network, given the training rows.
