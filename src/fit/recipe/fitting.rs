@@ -1,0 +1,239 @@
+//! From a recipe to a fit: the table, the model that is chosen, the run.
+
+use std::borrow::{Borrow, Cow};
+use std::path::Path;
+use std::time::Instant;
+
+use super::{DrawnRows, Recipe, Sizes, at_least_two};
+use crate::Error;
+use crate::data::{CsvData, CsvReader, Dataset, Schema, Transform, TypedTable};
+use crate::fit::choices::Noise;
+use crate::fit::folder::{CHECKPOINT, LOCK, check_entries};
+use crate::fit::forecast::SEARCH;
+use crate::fit::saved::{DATA, FIT, Read, problem, read};
+use crate::fit::{Fit, Origin, Parts, folder, imputed, run};
+use crate::message::{Advice, Setting, listed};
+use crate::run::check_only;
+
+impl Recipe {
+    /// Fits the rows of a CSV file.
+    ///
+    /// # Errors
+    /// A file that cannot be read as the recipe says; else as [`fit`](Self::fit).
+    pub fn read_csv(&self, path: impl AsRef<Path>) -> Result<Fit, Error> {
+        self.fit_read(self.reader_of_text()?.read_path(path)?)
+    }
+
+    /// The reader of a file of text, of which rows are drawn as it is read if it is too long to be read whole.
+    pub(in crate::fit) fn reader_of_text(&self) -> Result<CsvReader, Error> {
+        Ok(match self.most_rows.filter(|most| *most < usize::MAX) {
+            None => self.reader.clone(),
+            Some(rows) => self.reader.clone().sample(at_least_two(rows)?, self.seed),
+        })
+    }
+
+    /// Fits the rows of a table whose columns have types, such as a table of a Parquet file. A table that is
+    /// given away is freed before the run begins.
+    ///
+    /// # Errors
+    /// A table that cannot be read as the recipe says; else as [`fit`](Self::fit).
+    pub fn read_table(&self, table: impl Borrow<TypedTable>) -> Result<Fit, Error> {
+        let data = self.reader.read_table(table.borrow())?;
+        drop(table);
+        self.fit_read(data)
+    }
+
+    pub(super) fn fit_read(&self, data: CsvData) -> Result<Fit, Error> {
+        let recipe = self.of_read(&data);
+        let CsvData { dataset, schema, lines, dropped, stand_ins, .. } = data;
+        let origin = Origin { schema: Some(schema), lines: Some(lines), dropped, stand_ins };
+        recipe.run(Cow::Owned(dataset), origin)
+    }
+
+    /// The recipe for a table that was read, which knows whether rows were drawn as it was.
+    pub(in crate::fit) fn of_read(&self, data: &CsvData) -> Self {
+        let rows = data.dataset.rows();
+        let drawn = data.drawn_from.map(|of| DrawnRows { rows, of, validation: None });
+        Self { drawn, ..self.clone() }
+    }
+
+    /// Fits the rows of a data set. The name of the response that the recipe was made with is not used.
+    ///
+    /// # Errors
+    /// A response of another kind; a constant column; a setting out of range; the errors of
+    /// [`Posterior::new`](crate::posterior::Posterior::new) and [`Sampler::run`](crate::sampler::Sampler::run); a folder that cannot be written, or holds another
+    /// fit.
+    pub fn fit(&self, data: &Dataset) -> Result<Fit, Error> {
+        self.run(Cow::Borrowed(data), Origin::default())
+    }
+
+    /// Fits `data` like [`fit`](Self::fit), with a [`Schema`] by which files are read like `data`;
+    /// [`Schema::of_table`] makes one for a data frame. The fit can then do all that a fit of a CSV
+    /// file can, such as [`Fit::predict_csv`](crate::fit::Fit::predict_csv).
+    ///
+    /// # Errors
+    /// Features that are not called as in the schema; else as [`fit`](Self::fit).
+    pub fn fit_like(&self, data: &Dataset, schema: &Schema) -> Result<Fit, Error> {
+        let (recipe, origin) = self.like(data, schema)?;
+        recipe.run(Cow::Borrowed(data), origin)
+    }
+
+    /// The recipe that reads like a schema, for rows that it has read.
+    pub(in crate::fit) fn like(
+        &self,
+        data: &Dataset,
+        schema: &Schema,
+    ) -> Result<(Self, Origin), Error> {
+        let names = schema.feature_names();
+        if let Some((found, allowed)) =
+            data.feature_names().iter().zip(&names).find(|(found, name)| found != name)
+        {
+            return Err(Error::argument("name of a feature", found, format!("`{allowed}`")));
+        }
+        if data.n_features() != names.len() {
+            return Err(Error::shape("number of features", data.n_features(), names.len()));
+        }
+        let recipe = Self { reader: schema.reader().clone(), ..self.clone() };
+        Ok((recipe, Origin { schema: Some(schema.clone()), ..Origin::default() }))
+    }
+
+    pub(in crate::fit) fn run(&self, data: Cow<Dataset>, origin: Origin) -> Result<Fit, Error> {
+        let chosen = self.clone().for_rows(&data)?;
+        for feature in chosen.constant_features(&data, &origin)? {
+            self.report(&format!("`{feature}` is the same in all rows: it has no effect"));
+        }
+        let (chosen, data, origin) = chosen.of_most_rows(data, origin)?;
+        let complete = match chosen.imputed {
+            None => data,
+            Some(table) => Cow::Owned(imputed::complete(&chosen, table, &data, &origin)?),
+        };
+        // Written down with the fit: the choice here stays, whatever a later version chooses.
+        let chosen = chosen.settled(&complete, &origin)?;
+        let (complete, origin) = chosen.of_drawn(complete, origin)?;
+        let (layers, prior) = (chosen.layers().to_vec(), chosen.prior());
+        let mut chosen = chosen.hidden(&layers).weights(prior);
+        chosen.skip.get_or_insert(false);
+        chosen.power_features.get_or_insert(false);
+        chosen.noise = chosen.noise.or(Noise::default_of(chosen.task));
+        let method = chosen.chosen_method(complete.response().width());
+        let chosen = chosen.method(method);
+        let Sizes { chains, warmup, draws } = chosen.sizes();
+        let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
+        chosen.check_ensemble()?;
+        let parts = Parts::new(chosen, complete, origin)?;
+        if let Some(names) = parts.data.response().class_names().filter(|_| self.is_ordinal()) {
+            self.report(&format!("classes in order: {}", names.join(" < ")));
+        }
+        match &self.folder {
+            None => {
+                let draws = parts.recipe.sample(&parts, None)?;
+                let parts = parts.ended(&draws).into();
+                Ok(Fit { parts, draws, save_error: None, rebuilt: Vec::new() })
+            }
+            Some(folder) => match &self.only_chains {
+                None => run::run(folder, parts),
+                Some(chains) => {
+                    check_only(chains, parts.recipe.sizes().chains)?;
+                    run::run(&folder::folder_of(folder, chains), parts)
+                }
+            },
+        }
+    }
+
+    /// The recipe with a model: the one that was given, the one in its folder, or the one that the data choose.
+    pub(in crate::fit) fn settled(self, data: &Dataset, origin: &Origin) -> Result<Self, Error> {
+        let columns = data.response().width();
+        if let Some(model) = self.model {
+            let own = self.clone();
+            let open =
+                Self { noise: None, transform: Transform::None, power_features: None, ..own };
+            let known = open.candidates(columns);
+            if !known.contains(&model) {
+                let known = known.iter().map(ToString::to_string).collect();
+                let allowed = format!("one of {} for this response", listed(known));
+                return Err(Error::argument("model", model, allowed).of(Setting::Model));
+            }
+            return Ok(model.of(&self, columns));
+        }
+        if !self.is_open() {
+            return Ok(self);
+        }
+        //~ model-of-folder
+        if let Some(there) = self.in_its_folder()? {
+            self.report("model       that of the fit in the folder");
+            return Ok(match there.task == self.task {
+                true => self.with_model_of(&there),
+                false => self, // the difference is named
+            });
+        }
+        if self.only_chains.is_some() {
+            let error = Error::argument(
+                "model",
+                "left to the data",
+                "given where a job runs some of the chains",
+            );
+            return Err(error.of(Setting::Model).advise([Advice::NameModel]));
+        }
+        let start = Instant::now();
+        let deadline = self.limit().and_then(|limit| start.checked_add(limit.mul_f64(SEARCH)));
+        let (chosen, pace) = self.search(data, origin, deadline)?;
+        let (chosen, pace) = chosen.in_time(start, pace, data);
+        let chosen = chosen.sized(start, pace);
+        chosen.report(&chosen.model_lines(columns));
+        Ok(chosen)
+    }
+
+    /// The recipe of the fit in the folder of this one.
+    pub(super) fn in_its_folder(&self) -> Result<Option<Self>, Error> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        match read(folder)? {
+            Read::Saved(there) => there.recipe(folder).map(Some),
+            // The model is not known, and another search need not come to it.
+            Read::Damaged(error) => Err(error.advise([Advice::NameModel])),
+            Read::Nothing if folder.join(CHECKPOINT).exists() => {
+                let lost = problem(&folder.join(FIT), "it is not there");
+                Err(lost.advise([Advice::NameModel]))
+            }
+            Read::Nothing if folder.exists() => {
+                check_entries(folder, &[LOCK, DATA])?;
+                Ok(None)
+            }
+            Read::Nothing => Ok(None),
+        }
+    }
+
+    /// The recipe with the model of another one, and with its numbers of iterations where none are given.
+    pub(in crate::fit) fn with_model_of(self, other: &Self) -> Self {
+        let other = other.clone();
+        Self {
+            model: None,
+            hidden: other.hidden,
+            skip: other.skip,
+            weights: other.weights,
+            noise: self.noise.or(other.noise),
+            transform: if self.transform.is_none() { other.transform } else { self.transform },
+            power_features: self.power_features.or(other.power_features),
+            method: other.method,
+            search: other.search,
+            drawn: self.drawn.or(other.drawn),
+            warmup: self.warmup.or(other.warmup),
+            draws: self.draws.or(other.draws),
+            most_draws: other.most_draws.filter(|_| self.draws.is_none()),
+            ..self
+        }
+    }
+
+    /// Whether the number of draws is left to the run.
+    pub(in crate::fit) fn has_open_draws(&self) -> bool {
+        self.most_draws.is_some()
+    }
+
+    /// The recipe of a run that has made so many draws; `None` if it was stopped before its end.
+    pub(in crate::fit) fn ended(mut self, drawn: Option<usize>) -> Self {
+        self.deadline = None;
+        if let Some(most) = self.most_draws.take() {
+            self.draws = drawn.or(Some(most));
+        }
+        self
+    }
+}

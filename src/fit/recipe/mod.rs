@@ -1,0 +1,309 @@
+//! The recipe of a fit: its settings.
+
+mod fitting;
+mod model;
+mod rows;
+mod sampling;
+mod settings;
+
+use std::fmt;
+use std::io::Write;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::choices::{Candidate, Method, Noise, WeightPrior};
+use super::search::Search;
+use super::told::{Listener, Told};
+use super::{AnyLikelihood, Network, imputed};
+use crate::Error;
+use crate::choice::by_name;
+use crate::data::{Columns, CsvReader, Split, Task, Transform};
+use crate::draws::checkpoint::Every;
+use crate::message::{Setting, count};
+use crate::model::Activation;
+use crate::posterior::Posterior;
+use crate::sampler::StopHandle;
+/// Shape and scale of the inverse gamma prior of squared scales of noise.
+pub(super) const SQUARED_SCALE: (f64, f64) = (0.5, 0.005);
+/// Mean and standard deviation of the log of degrees of freedom.
+pub(super) const DEGREES: (f64, f64) = (2.0, 1.0);
+/// Standard deviation of the slopes of log standard deviations of noise in the features, and mean and standard
+/// deviation of their biases.
+pub(super) const LOG_SD_SLOPES: f64 = 0.5;
+pub(super) const LOG_SD_BIAS: (f64, f64) = (-1.5, 1.5);
+/// Mean and standard deviation of the log of a dispersion.
+pub(super) const DISPERSION: (f64, f64) = (1.0, 1.5);
+/// Mean and standard deviation of the logits of the shares of extra zeros and of all zeros.
+pub(super) const EXTRA_ZEROS: (f64, f64) = (0.0, 1.5);
+/// Mean and standard deviation of the log of a precision of shares.
+pub(super) const PRECISION: (f64, f64) = (2.5, 1.5);
+/// Degrees of freedom of the half-t prior of the standard deviation of intercepts of groups.
+pub(super) const GROUPS: f64 = 3.0;
+/// Mean and standard deviation of the log of the scale of times.
+pub(super) const TIME_SCALE: (f64, f64) = (-0.5, 1.0);
+/// Standard deviations of the first cutpoint between classes in order, and of the logs of the increments of the
+/// others. Their means give classes of about one size.
+pub(super) const CUTPOINTS: (f64, f64) = (1.5, 1.0);
+/// Degrees of freedom of the half-t priors of [`WeightPrior::Scales`].
+pub(super) const SCALES: f64 = 30.0;
+/// The blocks of the log variances of [`WeightPrior::Scales`]: of the columns of the table, and of the outputs.
+pub(super) const RELEVANCE: &str = "log_relevance";
+const OUTPUTS: &str = "log_output_variance";
+/// The blocks of the log variances of the linear part, and of the log scale of [`WeightPrior::Horseshoe`].
+const OF_SKIP: &str = "log_skip_variance";
+const HORSESHOE: &str = "log_scale";
+/// The iterations that warm up the sampler of a member of an ensemble.
+const MEMBER_WARMUP: usize = 100;
+/// The mean length of a member's trajectories, in square roots of the number of parameters, where the
+/// output layer is not integrated out: too short a warm-up finds lengths that are too short.
+pub(super) const MEMBER_PATH: f64 = 7.0;
+/// The most units of the last hidden layer whose weights are integrated out unless they are asked for.
+const MOST_UNITS: usize = 500;
+/// The most numbers that such draws may have: 1 GB, for which room is made before the run.
+const MOST_NUMBERS: usize = 1 << 27;
+/// The rows of a fit that were drawn at random from a table which has more: see [`Recipe::most_rows`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrawnRows {
+    /// The number of rows that were drawn.
+    pub rows: usize,
+    /// The number of rows of the table.
+    pub of: usize,
+    /// Where the rows were drawn after a search or an imputation, the number of those that both have left for validation: the
+    /// last ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) validation: Option<usize>,
+}
+
+impl fmt::Display for DrawnRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}, drawn at random", self.rows, count(self.of, "row"))
+    }
+}
+
+fn at_least_two(rows: usize) -> Result<usize, Error> {
+    let error = || Error::argument("most_rows", rows, "at least 2").of(Setting::MostRows);
+    (rows >= 2).then_some(rows).ok_or_else(error)
+}
+
+/// The most steps of a trajectory of [`Method::Mams`] in networks of two hidden layers or more, or on many rows.
+const SHORT: u32 = 256;
+/// The rows from which on chains of networks begin at the ends of ascents, the steps of an ascent and the rows of a step.
+pub(super) const MANY_ROWS: usize = 10_000;
+pub(super) const ASCENT: usize = 5000;
+pub(super) const ROWS_OF_STEP: usize = 256;
+/// How many times as many draws may be wanted by chains that have nearly converged.
+const NEARLY: f64 = 4.0;
+/// The standard deviation of the weights that chains start from.
+pub(super) const START: f64 = 0.1;
+
+/// The posterior of a fit.
+pub(super) type FitPosterior = Posterior<Network, AnyLikelihood>;
+
+/// The numbers of chains, of iterations of warm-up and of draws of each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub chains: usize,
+    pub warmup: usize,
+    pub draws: usize,
+}
+
+/// The columns of x.
+pub(super) struct ColumnsOf {
+    /// The number of features that are learnt from, which come first.
+    pub features: usize,
+    /// The groupings: the column of the table, and the names of its groups.
+    pub groupings: Vec<(String, Vec<String>)>,
+}
+
+/// The settings of a [`Fit`](super::Fit): the table's response, the model, the sampler. Made by
+/// [`Fit::regression`](super::Fit::regression), [`Fit::classification`](super::Fit::classification), [`Fit::counts`](super::Fit::counts) and [`Fit::survival`](super::Fit::survival); every method changes one
+/// setting.
+///
+/// **The data choose the model** where none of [`model`](Self::model), [`hidden`](Self::hidden), [`skip`](Self::skip),
+/// [`weights`](Self::weights) and [`method`](Self::method) is given: [`Search`](super::Search) compares
+/// [candidates](Candidate) by cross-validation, within a noise and transforms that are given. Where one of them is given,
+/// the others have the defaults of the table.
+///
+/// | setting | default where the model is given |
+/// | --- | --- |
+/// | [`hidden`](Self::hidden) | one layer of 100 units for a real response, else (and of shares, [`Noise::Beta`]) of 40 |
+/// | [`activation`](Self::activation) | tanh |
+/// | [`skip`](Self::skip) | no |
+/// | [`group`](Self::group) | none |
+/// | [`row_weights`](Self::row_weights) | none: every row counts once |
+/// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
+/// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`], of times [`Noise::LogNormal`]; classes are in no order |
+/// | [`transform`](Self::transform) | [`Transform::None`] |
+/// | [`power_features`](Self::power_features) | no |
+/// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`] where rows have no weights, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
+/// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
+/// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000; of [`Method::Ensemble`] 8, 4,100 and 60; where the data choose the model, [by the time](Self::within) |
+/// | [`within`](Self::within) | 10 minutes where the data choose the model, else no limit |
+/// | [`seed`](Self::seed) | 0 |
+/// | [`validation`](Self::validation) | no rows |
+///
+/// Features, and a real response other than shares, are standardised by the training rows. Chains start from
+/// small weights, N(0, 0.1^2), and the output's bias of counts, shares and classes in order from the mean of
+/// its prior. In tables of 10,000 rows or more chains of networks start where 5,000 steps of Adam on 256 rows each lead from
+/// there (scales that are sampled stay; an [ensemble](Method::Ensemble) has its own ascent), and trajectories of
+/// [`Method::Mams`] have at most 256 steps. Measured on 100,000 simulated rows of 10 features (Friedman's first function, a network that
+/// the data chose, two cores): the starts take half a second, and the fit 7 minutes, after which the chains' means differ by 0.04 predictive standard
+/// deviations; without both, half of the 150 iterations of warm-up had taken 2.5 minutes, most of them for the latest ten.
+///
+/// Priors of the likelihood's own parameters, on the scale of the standardised response:
+///
+/// | parameter | prior |
+/// | --- | --- |
+/// | squared scale of noise | inverse gamma of shape 1/2 and scale 1/200: tau = 0.1 / \|z\| with z standard normal |
+/// | degrees of freedom | e^N(2, 1) |
+/// | log standard deviation that is linear in the features | slopes N(0, 0.5^2), bias N(-1.5, 1.5^2) |
+/// | dispersion | e^N(1, 1.5^2) |
+/// | share of extra zeros, or of all zeros | its logit is N(0, 1.5^2): nearly uniform |
+/// | precision of shares | e^N(2.5, 1.5^2): a standard deviation of 0.03 to 0.4 around a mean of 1/2 |
+/// | standard deviation of the intercepts of [groups](Self::group) | half-t with 3 degrees of freedom of scale 1, of logits 2 |
+/// | scale of times | e^N(-0.5, 1), in units of the spread below |
+/// | increments of the K - 1 cutpoints of classes in order | e^N(log(2 log(K - 1) / (K - 2)), 1) |
+/// | the output's bias | of counts N(log of the mean count, 1), of shares N(logit of the mean share, 1), of K classes in order N(log(K - 1), 1.5^2) |
+///
+/// Of times, the output is in units of a spread around a centre: mean and standard deviation of a normal distribution of
+/// the log times of the training rows, by maximum likelihood given their bounds, so that times that are longer than they
+/// were followed are not taken for short ones. Log densities and predictions are in the unit of the times.
+///
+/// Of classes in order, the first cutpoint is 0, and minus the output's bias takes its place ([`Ordinal`](crate::likelihood::Ordinal)):
+/// at the mean of its prior the first class has the probability 1/K where all else is 0.
+///
+/// With these priors the posteriors are calibrated: of 150 simulated tables for each of 12 models (normal, Student-t, shares,
+/// classes with and without order, counts of five kinds, times of two), ranks of log likelihood, log prior, means and
+/// parameters of the likelihood were uniform (74 chi-squared numbers with 9 degrees of freedom: mean 9.9, largest 20.7;
+/// `tests/run/fit_calibrated.rs`). Printed, a recipe
+/// shows all of its settings, including the sampler's.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[must_use = "a recipe does nothing until `read_csv` or `fit`"]
+pub struct Recipe {
+    #[serde(with = "by_name")]
+    pub(super) task: Task,
+    pub(super) reader: CsvReader,
+    #[serde(skip)]
+    pub(super) model: Option<Candidate>,
+    pub(super) hidden: Option<Vec<usize>>,
+    pub(super) activation: Activation,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) skip: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) weights: Option<WeightPrior>,
+    pub(super) noise: Option<Noise>,
+    #[serde(default, skip_serializing_if = "Transform::is_none")]
+    pub(super) transform: Transform,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) power_features: Option<bool>,
+    pub(super) method: Option<Method>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) target_accept: Option<f64>,
+    pub(super) chains: Option<usize>,
+    pub(super) warmup: Option<usize>,
+    pub(super) draws: Option<usize>,
+    /// The most draws, where their number is left to the [verdict](super::Fit::verdict): after `draws` of each chain, after
+    /// twice as many, and so on, the run ends if it has converged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) most_draws: Option<usize>,
+    pub(super) seed: u64,
+    pub(super) validation: f64,
+    /// The number of rows from which scalings and the like are learnt, the first ones of the table; the others came by an
+    /// [update](super::Fit::update).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) learnt_from: Option<usize>,
+    /// The rows that were drawn from a table which has more, if the fit is of some.
+    #[serde(rename = "most_rows", default, skip_serializing_if = "Option::is_none")]
+    pub(super) drawn: Option<DrawnRows>,
+    /// The number of the completed table, where [values are imputed](super::Imputed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) imputed: Option<imputed::Table>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) search: Option<Search>,
+    /// The rows in the place of `validation`'s rows.
+    #[serde(skip)]
+    pub(super) rows: Option<Split>,
+    #[serde(skip)]
+    pub(super) folder: Option<PathBuf>,
+    #[serde(skip)]
+    pub(super) only_chains: Option<Range<usize>>,
+    #[serde(skip)]
+    pub(super) within: Option<Duration>,
+    #[serde(skip)]
+    pub(super) most_rows: Option<usize>,
+    /// The end of that time, where the number of draws depends on it.
+    #[serde(skip)]
+    pub(super) deadline: Option<Instant>,
+    #[serde(skip)]
+    every: Every,
+    #[serde(skip)]
+    pub(super) threads: Option<usize>,
+    #[serde(skip)]
+    pub(super) stop: StopHandle,
+    #[serde(skip)]
+    pub(super) listener: Listener,
+    /// Whether the rows have weights.
+    #[serde(skip)]
+    is_weighted: bool,
+    /// Whether there are so many groups that their intercepts are not integrated out.
+    #[serde(skip)]
+    has_many_groups: bool,
+    /// Whether there are so many rows that chains of networks begin where ascents end, and take fewer steps.
+    #[serde(skip)]
+    pub(super) has_many_rows: bool,
+}
+
+impl Recipe {
+    pub(super) fn new(task: Task, response: Columns) -> Self {
+        Self {
+            task,
+            reader: CsvReader::of(task, response),
+            model: None,
+            hidden: None,
+            activation: Activation::Tanh,
+            skip: None,
+            weights: None,
+            noise: None,
+            transform: Transform::None,
+            power_features: None,
+            method: None,
+            target_accept: None,
+            chains: None,
+            warmup: None,
+            draws: None,
+            most_draws: None,
+            seed: 0,
+            validation: 0.0,
+            learnt_from: None,
+            drawn: None,
+            imputed: None,
+            search: None,
+            rows: None,
+            folder: None,
+            only_chains: None,
+            most_rows: None,
+            within: None,
+            deadline: None,
+            every: Every::default(),
+            threads: None,
+            stop: StopHandle::new(),
+            listener: Listener::None,
+            is_weighted: false,
+            has_many_groups: false,
+            has_many_rows: false,
+        }
+    }
+
+    /// Tells a line to whoever is told of progress.
+    pub(super) fn report(&self, line: &str) {
+        match &self.listener {
+            Listener::None => {}
+            // A log that cannot be written is not an error.
+            Listener::Terminal => drop(writeln!(std::io::stderr(), "{line}")),
+            Listener::Own(listener) => listener(Told::Line(line)),
+        }
+    }
+}
