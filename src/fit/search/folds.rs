@@ -1,0 +1,233 @@
+//! The folds of a search: the predictions of their rows by a chain on the rows of the others.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ndarray::ArrayView1;
+use rand::RngCore;
+use rand::seq::SliceRandom;
+
+use super::Held;
+use super::STREAM;
+use crate::data::{Dataset, Response, Split, Task};
+use crate::error::caught;
+use crate::fit::forecast::Pace;
+use crate::fit::told::Listener;
+use crate::fit::{Fit, Origin, Parts, Recipe};
+use crate::portable::{ln, ln_gamma};
+use crate::rng::ChainRng;
+use crate::sampler::StopHandle;
+use crate::{Error, threads};
+
+/// The folds of the rows: each is predicted by a chain on the rows of the others.
+pub(in crate::fit) const FOLDS: usize = 5;
+/// The most rows that candidates are compared on.
+pub(super) const MOST_ROWS: usize = 2000;
+/// The iterations of warm-up of a chain on the rows outside a fold, and its draws.
+pub(in crate::fit) const WARMUP: usize = 150;
+pub(in crate::fit) const DRAWS: usize = 100;
+/// The event that a candidate which takes too long does not come to.
+pub(super) const PREDICTED: &str = "it had predicted all rows";
+
+impl Recipe {
+    /// The number of training rows as a multiple of a fold's.
+    pub(in crate::fit) fn rows_by_fold(&self, data: &Dataset, fold: &Split) -> Result<f64, Error> {
+        let all = self.split(data)?.map_or(data.rows(), |split| split.train.len());
+        Ok(all as f64 / fold.train.len() as f64)
+    }
+
+    /// The predictions of all folds by each model.
+    pub(in crate::fit) fn predict_folds(
+        &self,
+        models: &[Self],
+        folds: &[Split],
+        data: &Dataset,
+        origin: &Origin,
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Result<Held, Error>>, Error> {
+        let mut rng = ChainRng::new(self.seed, STREAM);
+        let each = models.iter().flat_map(|model| folds.iter().map(move |fold| (model, fold)));
+        let jobs = each.map(|(model, fold)| model.clone().of_fold(fold.clone(), rng.next_u64()));
+        let (next, stop) = (AtomicUsize::new(0), StopHandle::new());
+        let jobs: Vec<Self> = jobs.map(|job| job.stop_handle(&stop)).collect();
+        let origin = Origin { schema: origin.schema.clone(), ..Origin::default() };
+        let done: Vec<Mutex<Option<Result<Held, Error>>>> =
+            jobs.iter().map(|_| Mutex::new(None)).collect();
+        // Each worker has a thread of its own, so that the time of a chain is its own.
+        let work = || -> Result<(), Error> {
+            let pool = threads::pool(1)?;
+            loop {
+                let job = next.fetch_add(1, Ordering::Relaxed);
+                let Some(recipe) = jobs.get(job).filter(|_| !stop.is_stopped()) else {
+                    return Ok(());
+                };
+                let held = pool
+                    .install(|| caught("a chain on a fold", || recipe.predict_fold(data, &origin)));
+                let held = held.and_then(|held| held);
+                *done[job].lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+            }
+        };
+        let workers = self.workers().min(jobs.len());
+        thread::scope(|scope| {
+            let begun = (0..workers).map(|_| thread::Builder::new().spawn_scoped(scope, work));
+            let workers: Vec<_> = begun.map_while(Result::ok).collect();
+            if workers.is_empty() {
+                return work(); // by this thread, without a deadline
+            }
+            while !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
+                if self.stop.is_stopped()
+                    || deadline.is_some_and(|deadline| Instant::now() > deadline)
+                {
+                    stop.stop();
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+            // The work of one that could not begin is done by the others.
+            let ended = workers.into_iter().map(|worker| worker.join().unwrap_or(Ok(())));
+            let ended: Vec<Result<(), Error>> = ended.collect();
+            match ended.iter().any(Result::is_ok) {
+                true => Ok(()),
+                false => ended.into_iter().collect(),
+            }
+        })?;
+        if self.stop.is_stopped() {
+            return Err(Error::Stopped { before: "a model was chosen".into() });
+        }
+        let mut done = done.into_iter().map(|job| {
+            let held = job.into_inner().unwrap_or_else(PoisonError::into_inner);
+            held.unwrap_or_else(|| Err(Error::Stopped { before: PREDICTED.into() }))
+        });
+        let mut of_model = || -> Result<Held, Error> {
+            let folds: Vec<Result<Held, Error>> = done.by_ref().take(folds.len()).collect();
+            let mut all =
+                Held { log_densities: Vec::new(), pit: Vec::new(), pace: Pace::default() };
+            let n = folds.len() as f64;
+            for fold in folds {
+                let Held { log_densities, pit, pace } = fold?;
+                all.log_densities.extend(log_densities);
+                all.pit.extend(pit);
+                all.pace.first += pace.first / n;
+                all.pace.later += pace.later / n;
+            }
+            Ok(all)
+        };
+        Ok(models.iter().map(|_| of_model()).collect())
+    }
+
+    /// The folds of the rows that are not kept for validation, or of some of them.
+    pub(in crate::fit) fn folds(&self, data: &Dataset) -> Result<Vec<Split>, Error> {
+        let mut rows = match self.split(data)? {
+            None => (0..data.rows()).collect(),
+            Some(split) => split.train,
+        };
+        if rows.len() > MOST_ROWS {
+            rows.shuffle(&mut ChainRng::new(self.seed, STREAM).child(0));
+            rows.truncate(MOST_ROWS);
+            rows.sort_unstable();
+        }
+        let own = data.select(&rows)?;
+        let folds = match self.task {
+            Task::Classification => own.folds_by_class(FOLDS.min(own.rows()), self.seed),
+            _ => own.k_folds(FOLDS.min(own.rows()), self.seed),
+        };
+        let of_data = |list: Vec<usize>| list.into_iter().map(|row| rows[row]).collect();
+        let folds = folds?.into_iter();
+        //~ rows-of-fold
+        Ok(folds.map(|f| Split { train: of_data(f.train), test: of_data(f.test) }).collect())
+    }
+
+    /// The recipe of a short chain on the training rows of a fold.
+    pub(super) fn of_fold(self, fold: Split, seed: u64) -> Self {
+        let mut recipe = self.chains(1).warmup(WARMUP).draws(DRAWS).seed(seed);
+        recipe.rows = Some(fold);
+        (recipe.folder, recipe.only_chains, recipe.threads) = (None, None, None);
+        recipe.listener = Listener::None;
+        recipe
+    }
+
+    /// The predictions of the test rows of the recipe's fold.
+    pub(super) fn predict_fold(&self, data: &Dataset, origin: &Origin) -> Result<Held, Error> {
+        let parts = Parts::new(self.clone(), Cow::Borrowed(data), origin.clone())?;
+        let draws = parts.recipe.sample(&parts, None)?;
+        let sampling = draws.info().sampling_seconds;
+        let warmup = draws.info().warmup_seconds;
+        let pace = Pace { first: warmup / WARMUP as f64, later: sampling / DRAWS as f64 };
+        if draws.info().stopped_early {
+            return Err(Error::Stopped { before: PREDICTED.into() });
+        }
+        let fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: Vec::new() };
+        let rows = fit.validation().expect("a fold has test rows");
+        let predictions = fit.predict(rows)?;
+        let log_densities = predictions.log_predictive_densities()?.to_vec();
+        if let Some(wrong) = log_densities.iter().find(|density| !density.is_finite()) {
+            return Err(Error::argument("log density of a row", wrong, "finite"));
+        }
+        let pit = match data.response() {
+            Response::Real(_) | Response::Counts(_) => {
+                predictions.pit(self.seed)?.values.into_iter().collect()
+            }
+            Response::Classes { .. } | Response::Censored { .. } => Vec::new(),
+        };
+        Ok(Held { log_densities, pit, pace })
+    }
+
+    /// The number of threads of a run.
+    pub(in crate::fit) fn workers(&self) -> usize {
+        self.threads.unwrap_or_else(rayon::current_num_threads)
+    }
+}
+
+/// The weights of the test rows of all folds, if rows have weights.
+pub(in crate::fit) fn weights_of(folds: &[Split], data: &Dataset) -> Vec<f64> {
+    let test = folds.iter().flat_map(|fold| &fold.test);
+    test.filter_map(|&row| data.weights().map(|w| w[row])).collect()
+}
+
+/// The log densities of [`Search::intercept_only`], fold by fold.
+pub(super) fn intercept_only(data: &Dataset, folds: &[Split]) -> Option<Vec<f64>> {
+    let w = |row: usize| data.weights().map_or(1.0, |w| w[row]);
+    let mut densities = Vec::new();
+    for Split { train, test } in folds {
+        let total: f64 = train.iter().map(|row| w(*row)).sum();
+        let moments = |y: ArrayView1<f64>| {
+            let mean = train.iter().map(|&row| w(row) * y[row]).sum::<f64>() / total;
+            let squares = train.iter().map(|&row| w(row) * (y[row] - mean).powi(2));
+            (mean, squares.sum::<f64>() / total)
+        };
+        match data.response() {
+            Response::Real(y) => {
+                let columns: Vec<_> = y.columns().into_iter().map(moments).collect();
+                let log_density = |(y, (mean, variance)): (&f64, &(f64, f64))| {
+                    let squared = (y - mean).powi(2) / variance;
+                    -0.5 * (ln(std::f64::consts::TAU * variance) + squared)
+                };
+                let of_row =
+                    |&row: &usize| y.row(row).iter().zip(&columns).map(log_density).sum::<f64>();
+                densities.extend(test.iter().map(of_row));
+            }
+            Response::Classes { index, names } => {
+                let mut rows = vec![1.0; names.len()];
+                train.iter().for_each(|&row| rows[index[row]] += w(row));
+                let all = total + names.len() as f64;
+                densities.extend(test.iter().map(|&row| ln(rows[index[row]] / all)));
+            }
+            Response::Counts(y) if y.ncols() == 1 => {
+                let (mean, variance) = moments(y.column(0));
+                let mean = mean.max(0.5 / total);
+                // Hardly different from a Poisson distribution where counts scatter less than one.
+                let size = mean * mean / (variance - mean).max(1e-6 * mean * mean);
+                let log_mass = |&row: &usize| {
+                    let y = y[[row, 0]];
+                    let ways = ln_gamma(y + size) - ln_gamma(size) - ln_gamma(y + 1.0);
+                    ways + size * ln(size / (size + mean)) + y * ln(mean / (size + mean))
+                };
+                densities.extend(test.iter().map(log_mass));
+            }
+            Response::Counts(_) | Response::Censored { .. } => return None,
+        }
+    }
+    Some(densities)
+}
