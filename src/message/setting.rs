@@ -4,8 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// The spelling of settings in the messages of one face.
 ///
-/// The match on [`Setting`] is exhaustive, so that a new setting does not compile before each face says how
-/// its users type it, or that they cannot.
 pub trait Vocabulary {
     /// A setting as users type it, with a value if one is advised: `` `--hidden` ``, `` `--hidden 100` ``.
     /// `None` if users of this face cannot set it; an empty text if there is nothing to type.
@@ -20,8 +18,12 @@ pub trait Vocabulary {
 }
 
 /// Declares the settings, so that none is left out of their list.
+///
+/// A row is what it is, the variant, and its names: in `fit.json`, in Rust, as a flag of the command, as a parameter of Python and in
+/// plain words; empty where users of that face cannot set it.
 macro_rules! settings {
-    ($($(#[$doc:meta])* $setting:ident = $name:literal,)*) => {
+    ($($(#[$doc:meta])* $setting:ident = $name:literal, $rust:literal, $flag:literal, $parameter:literal,
+        $words:literal;)*) => {
         /// A setting of a fit or of a run that messages can name.
         ///
         /// Deliberately exhaustive: a [`Vocabulary`] says of each how it is spelled.
@@ -41,93 +43,125 @@ macro_rules! settings {
                     $(Self::$setting => $name,)*
                 }
             }
+
+            /// The flag of the command `bnn-mcmc`, without dashes before it; `None` if there is none.
+            pub fn flag(self) -> Option<&'static str> {
+                some(match self {
+                    $(Self::$setting => $flag,)*
+                })
+            }
+
+            /// The parameter of the estimators in Python; `None` if there is none.
+            pub fn parameter(self) -> Option<&'static str> {
+                some(match self {
+                    $(Self::$setting => $parameter,)*
+                })
+            }
+
+            /// The method or type of the library.
+            fn rust(self) -> &'static str {
+                match self {
+                    $(Self::$setting => $rust,)*
+                }
+            }
+
+            /// The words of readers who may have made a run with any face; `None` of what is no setting of a run.
+            fn words(self) -> Option<&'static str> {
+                some(match self {
+                    $(Self::$setting => $words,)*
+                })
+            }
         }
     };
 }
 
 settings! {
     /// The columns to predict.
-    Target = "response",
+    Target = "response", "CsvReader::regression", "target", "", "";
     /// The kind of the response: `regression`, `classification`, `counts` or `survival`.
-    Task = "task",
+    Task = "task", "task", "task", "", "";
     /// The columns to leave out.
-    Ignore = "ignored",
+    Ignore = "ignored", "CsvReader::ignore", "ignore", "", "";
     /// The columns that hold labels.
-    Categorical = "categorical",
+    Categorical = "categorical", "CsvReader::categorical", "categorical", "", "";
     /// The encoding of labels as numbers: `codes`, ...
-    Encoding = "encoding",
+    Encoding = "encoding", "CsvReader::encoding", "encoding", "", "";
     /// The character that separates cells.
-    Delimiter = "delimiter",
+    Delimiter = "delimiter", "CsvReader::delimiter", "delimiter", "", "";
     /// Whether the first line holds names: `yes` or `no`.
-    Header = "header",
+    Header = "header", "CsvReader::header", "header", "", "";
     /// The text that stands for a missing value.
-    Missing = "missing",
+    Missing = "missing", "CsvReader::missing", "missing", "", "";
     /// Whether rows with missing values are left out.
-    DropMissing = "drop_missing_rows",
+    DropMissing = "drop_missing_rows", "CsvReader::drop_missing_rows", "drop-missing", "", "";
     /// The column of the exposure of counts.
-    Exposure = "exposure",
+    Exposure = "exposure", "CsvReader::exposure", "exposure", "exposure", "";
     /// The column of the weights of rows.
-    RowWeights = "row_weights",
+    RowWeights = "row_weights", "CsvReader::row_weights", "row-weights", "", "";
     /// The columns of the group that a row belongs to.
-    Group = "group",
+    Group = "group", "CsvReader::group", "group", "group", "";
     /// The column that says whether the event of a time happened.
-    Event = "event",
+    Event = "event", "CsvReader::event", "event", "", "";
     /// The column of the upper bounds of times.
-    Until = "until",
+    Until = "until", "CsvReader::until", "until", "", "";
     /// The classes in their order.
-    Classes = "classes",
+    Classes = "classes", "CsvReader::classes", "classes", "", "";
     /// The encoding of the text: `utf_8` or `latin_1`.
-    Charset = "charset",
+    Charset = "charset", "CsvReader::charset", "charset", "", "";
     /// The writing of numbers: `plain`, `point` or `comma`.
-    Decimal = "decimal",
+    Decimal = "decimal", "CsvReader::decimal", "decimal", "", "";
     /// The order of day and month in dates.
-    DateOrder = "date_order",
+    DateOrder = "date_order", "CsvReader::date_order", "date-order", "", "";
     /// The most bytes that are read.
-    Limit = "limit",
+    Limit = "limit", "CsvReader::limit", "limit", "", "";
     /// The share of rows that are kept for validation.
-    Validation = "validation",
+    Validation = "validation", "validation", "validation", "", "the share of validation rows";
     /// The model by name: `linear`, `network`, ...
-    Model = "model",
+    Model = "model", "model", "model", "model", "the model";
     /// The time that a fit may take.
-    Within = "within",
+    Within = "within", "within", "minutes", "minutes", "the time";
     /// The most rows that a model is fitted to.
-    MostRows = "most_rows",
+    MostRows = "most_rows", "most_rows", "most-rows", "most_rows", "the number of rows";
     /// The units of the hidden layers.
-    Hidden = "hidden",
+    Hidden = "hidden", "hidden", "hidden", "hidden", "the hidden layers";
     /// The activation of hidden units.
-    Activation = "activation",
+    Activation = "activation", "activation", "activation", "activation", "the activation";
     /// Whether a linear part stands beside the hidden layers.
-    Skip = "skip",
+    Skip = "skip", "skip", "skip", "skip", "the linear part";
     /// The prior of the weights: `fan_in`, `normal`, `ard`, `horseshoe` or `scales`.
-    Weights = "weights",
+    Weights = "weights", "weights", "weights", "weight_prior", "the prior of the weights";
     /// The standard deviation of the normal prior of the weights.
-    WeightsSd = "sd",
+    WeightsSd = "sd", "WeightPrior::Normal", "weights-sd", "weight_prior", "the standard deviation of the weights";
     /// The distribution of the noise.
-    Noise = "noise",
+    Noise = "noise", "noise", "noise", "noise", "the noise";
     /// The transform of a real response: `none`, `log`, `box_cox` or `yeo_johnson`.
-    Transform = "transform",
+    Transform = "transform", "transform", "transform", "response_transform", "the transform of the response";
     /// Whether each feature comes after a power transform.
-    PowerFeatures = "power_features",
+    PowerFeatures = "power_features", "power_features", "power-features", "power_features", "the power transform of the features";
     /// The method that samples the posterior: `nuts`, `collapsed` or `tempered`.
-    Method = "method",
+    Method = "method", "method", "method", "method", "the method";
     /// The acceptance probability that warm-up aims at.
-    TargetAccept = "target_accept",
+    TargetAccept = "target_accept", "target_accept", "target-accept", "target_accept", "the target of acceptance";
     /// The number of chains.
-    Chains = "chains",
+    Chains = "chains", "chains", "chains", "chains", "the number of chains";
     /// Iterations of warm-up.
-    Warmup = "warmup",
+    Warmup = "warmup", "warmup", "warmup", "warmup", "the warm-up";
     /// Draws of each chain.
-    Draws = "draws",
+    Draws = "draws", "draws", "draws", "draws", "the number of draws";
     /// The seed of random numbers.
-    Seed = "seed",
+    Seed = "seed", "seed", "seed", "random_state", "the seed";
     /// The number of threads.
-    Threads = "threads",
+    Threads = "threads", "threads", "threads", "n_jobs", "the number of threads";
     /// The times at which checkpoints are written.
-    CheckpointEvery = "checkpoint_every",
+    CheckpointEvery = "checkpoint_every", "checkpoint_every", "checkpoint-every", "", "the interval of checkpoints";
     /// The folder of a run.
-    Folder = "folder",
+    Folder = "folder", "Recipe::in_folder", "out", "folder", "the folder";
     /// The depth at which trajectories of NUTS are cut off.
-    MaxDepth = "max_depth",
+    MaxDepth = "max_depth", "max_depth", "", "", "";
+}
+
+fn some(name: &'static str) -> Option<&'static str> {
+    Some(name).filter(|name| !name.is_empty())
 }
 
 /// The vocabulary of the library: names of its methods and types. `Display` of errors and verdicts uses it.
@@ -138,76 +172,29 @@ impl Vocabulary for InRust {
     fn setting(&self, setting: Setting, value: Option<&str>) -> Option<String> {
         let name = match (setting, value) {
             (Setting::Hidden, Some(units)) => return Some(format!("{units} hidden units")),
-            (Setting::Ignore, Some(column)) => {
-                return Some(format!("`CsvReader::ignore([{column:?}])`"));
-            }
-            (Setting::Categorical, Some(column)) => {
-                return Some(format!("`CsvReader::categorical([{column:?}])`"));
+            (Setting::Ignore | Setting::Categorical, Some(column)) => {
+                return Some(format!("`{}([{column:?}])`", setting.rust()));
             }
             (Setting::Group, Some(column)) => {
-                return Some(format!("`CsvReader::group({column:?})`"));
+                return Some(format!("`{}({column:?})`", setting.rust()));
             }
             (Setting::TargetAccept, Some(value)) => {
                 return Some(format!("`target_accept: {value}`"));
             }
-            (Setting::Target, _) => "CsvReader::regression",
             (Setting::Task, Some("classification")) => "CsvReader::classification",
             (Setting::Task, Some("regression")) => "CsvReader::regression",
             (Setting::Task, Some("counts")) => "CsvReader::counts",
-            (Setting::Ignore, _) => "CsvReader::ignore",
-            (Setting::Categorical, _) => "CsvReader::categorical",
-            (Setting::Encoding, Some("codes")) => "Encoding::Codes",
-            (Setting::Encoding, _) => "CsvReader::encoding",
-            (Setting::Delimiter, _) => "CsvReader::delimiter",
-            (Setting::Header, Some("no")) => "CsvReader::no_header",
-            (Setting::Header, _) => "CsvReader::header",
-            (Setting::Missing, _) => "CsvReader::missing",
-            (Setting::DropMissing, _) => "CsvReader::drop_missing_rows",
-            (Setting::Exposure, _) => "CsvReader::exposure",
-            (Setting::RowWeights, _) => "CsvReader::row_weights",
-            (Setting::Group, _) => "CsvReader::group",
             (Setting::Task, Some("survival")) => "CsvReader::survival",
-            (Setting::Event, _) => "CsvReader::event",
-            (Setting::Until, _) => "CsvReader::until",
-            (Setting::Classes, _) => "CsvReader::classes",
+            (Setting::Encoding, Some("codes")) => "Encoding::Codes",
+            (Setting::Header, Some("no")) => "CsvReader::no_header",
             (Setting::Charset, Some("latin_1")) => "Charset::Latin1",
-            (Setting::Charset, _) => "CsvReader::charset",
-            (Setting::Decimal, _) => "CsvReader::decimal",
-            (Setting::DateOrder, _) => "CsvReader::date_order",
-            (Setting::Limit, _) => "CsvReader::limit",
             (Setting::Weights, Some("fan_in")) => "Priors::by_fan_in",
             (Setting::Method, Some("tempered")) => "PowerPosteriors",
             (Setting::Method, Some("collapsed")) => "Collapsed",
             (Setting::Method, Some("nuts")) => "Nuts",
             (Setting::Model, Some("network")) => "Candidate::Network",
             (Setting::Transform, Some("yeo_johnson")) => "Transform::YeoJohnson",
-            (Setting::WeightsSd, _) => "WeightPrior::Normal",
-            (Setting::Folder, _) => "Recipe::in_folder",
-            // Called the same wherever they are set.
-            (
-                Setting::Task
-                | Setting::Validation
-                | Setting::Model
-                | Setting::Within
-                | Setting::MostRows
-                | Setting::Hidden
-                | Setting::Activation
-                | Setting::Skip
-                | Setting::Weights
-                | Setting::Noise
-                | Setting::Transform
-                | Setting::PowerFeatures
-                | Setting::Method
-                | Setting::TargetAccept
-                | Setting::Chains
-                | Setting::Warmup
-                | Setting::Draws
-                | Setting::Seed
-                | Setting::Threads
-                | Setting::CheckpointEvery
-                | Setting::MaxDepth,
-                _,
-            ) => setting.name(),
+            _ => setting.rust(),
         };
         Some(format!("`{name}`"))
     }
@@ -223,62 +210,13 @@ pub struct Plain;
 
 impl Vocabulary for Plain {
     fn setting(&self, setting: Setting, value: Option<&str>) -> Option<String> {
-        let words = match setting {
-            // The words of the advice say it.
-            Setting::Validation if value.is_some() => "",
-            Setting::Validation => "the share of validation rows",
-            Setting::Hidden => match value {
-                Some(units) => return Some(format!("{units} hidden units")),
-                None => "the hidden layers",
-            },
-            Setting::Model if value.is_some() => "",
-            Setting::Model => "the model",
-            Setting::Within => "the time",
-            Setting::MostRows => "the number of rows",
-            Setting::Activation => "the activation",
-            Setting::Skip => "the linear part",
+        use Setting::{Hidden, Method, Model, TargetAccept, Transform, Validation, Weights};
+        match (setting, value) {
             // The words of the advice already say what to set.
-            Setting::Weights | Setting::Method | Setting::Transform if value.is_some() => "",
-            Setting::Weights => "the prior of the weights",
-            Setting::WeightsSd => "the standard deviation of the weights",
-            Setting::Noise => "the noise",
-            Setting::Transform => "the transform of the response",
-            Setting::PowerFeatures => "the power transform of the features",
-            Setting::Method => "the method",
-            Setting::TargetAccept => match value {
-                Some(value) => return Some(value.into()),
-                None => "the target of acceptance",
-            },
-            Setting::Chains => "the number of chains",
-            Setting::Warmup => "the warm-up",
-            Setting::Draws => "the number of draws",
-            Setting::Seed => "the seed",
-            Setting::Threads => "the number of threads",
-            Setting::CheckpointEvery => "the interval of checkpoints",
-            Setting::Folder => "the folder",
-            // A fit has no such setting.
-            Setting::MaxDepth => return None,
-            // Settings for reading a table do not occur in a page or a file about a run.
-            Setting::Target
-            | Setting::Task
-            | Setting::Ignore
-            | Setting::Categorical
-            | Setting::Encoding
-            | Setting::Delimiter
-            | Setting::Header
-            | Setting::Missing
-            | Setting::DropMissing
-            | Setting::Exposure
-            | Setting::RowWeights
-            | Setting::Group
-            | Setting::Event
-            | Setting::Until
-            | Setting::Classes
-            | Setting::Charset
-            | Setting::Decimal
-            | Setting::DateOrder
-            | Setting::Limit => return None,
-        };
-        Some(words.into())
+            (Validation | Model | Weights | Method | Transform, Some(_)) => Some(String::new()),
+            (Hidden, Some(units)) => Some(format!("{units} hidden units")),
+            (TargetAccept, Some(value)) => Some(value.into()),
+            _ => setting.words().map(String::from),
+        }
     }
 }
