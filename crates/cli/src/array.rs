@@ -90,37 +90,16 @@ pub fn run(args: ArrayArgs) -> Result<Ended, Failure> {
     // All but the sampling: what a job holds besides draws is then in memory.
     let fit = opened.try_fit(&recipe.clone().only_chains(0..1).stop_handle(&stop))?;
     let forecast = recipe.chains(1).forecast(fit.data(), fit.schema())?;
-    let time = forecast.runs.first().map(|run| run.time);
     let draws = config.chosen(fit.recipe())?.sampler.draws.unwrap_or(0);
-    let [draw, judged] = width(&fit);
     let all = [1, chains].map(|chains| chains as f64 * draws as f64);
-    let memory = peak().map(|peak| all.map(|n| memory(peak, n * (draw + judged) as f64)));
-    let limits = time.map(|time| [time, of_merge(all[1] * judged as f64)].map(minutes));
+    let (minutes, memory) = needed(&fit, &forecast, all);
     let mut merge = vec!["bnn-mcmc".into(), "merge".into(), path_of(&out)?];
     if strict {
         merge.push("--strict".into());
     }
     let fit = format!("{words} --out {}", quoted(&path_of(&out)?));
-    let jobs = Jobs { fit, merge, chains, minutes: limits, memory };
-    let scripts: Vec<(PathBuf, String)> = match engine {
-        Engine::Slurm => {
-            let path = beside(&out, "sbatch")?;
-            vec![(path.clone(), jobs.slurm(&path))]
-        }
-        Engine::Parallel if jobs.fit.contains('{') => {
-            let problem = "a flag holds `{`, which GNU parallel would replace: take another name, or another engine";
-            return Err(Failure::error(format!("{}: {problem}", jobs.fit)));
-        }
-        Engine::Parallel => {
-            let path = beside(&out, "parallel.sh")?;
-            vec![(path.clone(), jobs.parallel(&path))]
-        }
-        Engine::Kubernetes => {
-            let [chains, merge] = [beside(&out, "yaml")?, beside(&out, "merge.yaml")?];
-            let [first, second] = jobs.kubernetes(&chains, &merge)?;
-            vec![(chains, first), (merge, second)]
-        }
-    };
+    let jobs = Jobs { fit, merge, chains, minutes, memory };
+    let scripts = jobs.scripts(engine, &out)?;
     // They may have been edited, as for a partition.
     if let Some((path, _)) = scripts.iter().find(|(path, _)| path.exists()) {
         let problem = "it is there already: remove it, or choose another folder (`--out`)";
@@ -191,6 +170,15 @@ fn beside(out: &Path, ending: &str) -> Result<PathBuf, Failure> {
     Ok(out.with_file_name(format!("{name}.{ending}")))
 }
 
+/// The minutes and the MiB that a job and the merge need, as far as they can be foreseen, where they have so many draws.
+fn needed(fit: &Fit, forecast: &Forecast, draws: [f64; 2]) -> (Option<[u64; 2]>, Option<[u64; 2]>) {
+    let [draw, judged] = width(fit);
+    let time = forecast.runs.first().map(|run| run.time);
+    let limits = time.map(|time| [time, of_merge(draws[1] * judged as f64)].map(minutes));
+    let memory = peak().map(|peak| draws.map(|n| memory(peak, n * (draw + judged) as f64)));
+    (limits, memory)
+}
+
 /// The minutes that a job may take: twice the forecast, at least ten, in steps of five. Of 36 runs on 20 tables 35 took at
 /// most 1.44 times the forecast (`SLOWER` in the library's `fit/forecast.rs`).
 fn minutes(forecast: Duration) -> u64 {
@@ -255,6 +243,29 @@ fn said(jobs: &Jobs, engine: Engine, script: &Path, forecast: &Forecast) -> Stri
 }
 
 impl Jobs {
+    /// The scripts of an engine, with their paths beside the folder of the run.
+    fn scripts(&self, engine: Engine, out: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
+        Ok(match engine {
+            Engine::Slurm => {
+                let path = beside(out, "sbatch")?;
+                vec![(path.clone(), self.slurm(&path))]
+            }
+            Engine::Parallel if self.fit.contains('{') => {
+                let problem = "a flag holds `{`, which GNU parallel would replace: take another name, or another engine";
+                return Err(Failure::error(format!("{}: {problem}", self.fit)));
+            }
+            Engine::Parallel => {
+                let path = beside(out, "parallel.sh")?;
+                vec![(path.clone(), self.parallel(&path))]
+            }
+            Engine::Kubernetes => {
+                let [chains, merge] = [beside(out, "yaml")?, beside(out, "merge.yaml")?];
+                let [first, second] = self.kubernetes(&chains, &merge)?;
+                vec![(chains, first), (merge, second)]
+            }
+        })
+    }
+
     /// The command of one chain; `range` is its `--chains`, as the engine writes it.
     fn chain(&self, range: &str) -> String {
         let Self { fit, chains, .. } = self;

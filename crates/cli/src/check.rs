@@ -1,6 +1,6 @@
 //! `check`: the contents of a table, and the reasons for which `fit` would refuse it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bnn_mcmc::data::{ColumnDescription, ColumnType, Description, Finding};
 use bnn_mcmc::fit::{Candidate, Fit};
@@ -45,68 +45,30 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     config.name_columns(&table);
     config.take_order(&opened);
 
-    let mut text = format!(
-        "{}: {}{}, {}",
-        data.display(),
-        count(table.rows, "row"),
-        table.drawn_from.map_or_else(String::new, |of| format!(" of {of}, drawn at random")),
-        count(table.columns.len(), "column")
-    );
-    match table.rows - table.complete {
-        0 => text.push_str("; no value is missing\n\n"),
-        n => text.push_str(&format!("; {} with missing values\n\n", count(n, "row"))),
-    }
-    let rows = table.columns.iter().map(|column| {
-        vec![column.name.clone(), kind(column).into(), column.missing.to_string(), values(column)]
-    });
-    text.push_str(&output::table(&["column", "kind", ">missing", "values"], rows));
-
+    let mut text = contents(&table, &data);
     let target = config.table.target.clone().unwrap_or_default();
     for name in &target {
         task::column(&table, name, &data)?;
     }
     let found = config.findings(&table)?;
-    let (mut mended, mut flags) = (config.clone(), String::new());
     if !found.is_empty() {
         text.push_str(&format!("\n{}", said(&found)));
     }
-    for finding in found.iter().filter(|finding| finding.is_refused()) {
-        let (name, advice) = (finding.column(), finding.advice());
-        let leave_out = |advice: &Advice| matches!(advice, Advice::Ignore { .. });
-        if advice.iter().any(leave_out) && !target.iter().any(|own| own == name) {
-            mended.table.ignore.get_or_insert_default().push(name.into());
-        }
-    }
-    if mended.table.ignore != config.table.ignore {
-        let names = mended.table.ignore.clone().unwrap_or_default();
-        flags.push_str(&ignoring(&names));
-        if let Some(features) = &mut mended.table.features {
-            let named = features.len();
-            features.retain(|name| !names.contains(name));
-            // Without any, all columns would be features.
-            if features.is_empty() && named > 0 {
-                flags.clear();
-            }
-        }
-    }
-
     if target.is_empty() {
         text.push_str("\nWith --target COLUMN it is tried whether `fit` accepts the table.\n");
         output::print(&text)?;
         return Ok(Ended::Done);
     }
+    let mended = mended(&config, &found, &target);
     let as_it_is = tried(&mut config, &table, &opened, time);
     match &as_it_is {
         Ok((_, accepted)) => {
             text.push_str(&format!("\n{}{accepted}", output::good("`fit` accepts it")))
         }
         Err(failure) => {
-            text.push_str(&format!(
-                "\n{} {}\n",
-                output::bad("`fit` would refuse it:"),
-                failure.message
-            ));
-            if !flags.is_empty() {
+            let refused = output::bad("`fit` would refuse it:");
+            text.push_str(&format!("\n{refused} {}\n", failure.message));
+            if let Some((mut mended, flags)) = mended {
                 text.push_str(&match tried(&mut mended, &table, &opened, time) {
                     Ok((_, accepted)) => format!(
                         "{}{accepted}",
@@ -122,6 +84,51 @@ pub fn run(args: CheckArgs) -> Result<Ended, Failure> {
     output::print(&text)?;
     let Ok((fit, _)) = as_it_is else { return Ok(Ended::Refused) };
     calibrate.run(&config.recipe(&table)?, &fit, &config)
+}
+
+/// The size of a table, and its columns.
+fn contents(table: &Description, data: &Path) -> String {
+    let mut text = format!(
+        "{}: {}{}, {}",
+        data.display(),
+        count(table.rows, "row"),
+        table.drawn_from.map_or_else(String::new, |of| format!(" of {of}, drawn at random")),
+        count(table.columns.len(), "column")
+    );
+    match table.rows - table.complete {
+        0 => text.push_str("; no value is missing\n\n"),
+        n => text.push_str(&format!("; {} with missing values\n\n", count(n, "row"))),
+    }
+    let rows = table.columns.iter().map(|column| {
+        vec![column.name.clone(), kind(column).into(), column.missing.to_string(), values(column)]
+    });
+    text + &output::table(&["column", "kind", ">missing", "values"], rows)
+}
+
+/// The settings that leave out the columns for which `fit` would refuse the table, and their flags; `None` if these do
+/// not help.
+fn mended(config: &Config, found: &[Finding], target: &[String]) -> Option<(Config, String)> {
+    let mut mended = config.clone();
+    for finding in found.iter().filter(|finding| finding.is_refused()) {
+        let (name, advice) = (finding.column(), finding.advice());
+        let leave_out = |advice: &Advice| matches!(advice, Advice::Ignore { .. });
+        if advice.iter().any(leave_out) && !target.iter().any(|own| own == name) {
+            mended.table.ignore.get_or_insert_default().push(name.into());
+        }
+    }
+    if mended.table.ignore == config.table.ignore {
+        return None;
+    }
+    let names = mended.table.ignore.clone().unwrap_or_default();
+    if let Some(features) = &mut mended.table.features {
+        let named = features.len();
+        features.retain(|name| !names.contains(name));
+        // Without any, all columns would be features.
+        if features.is_empty() && named > 0 {
+            return None;
+        }
+    }
+    Some((mended, ignoring(&names)))
 }
 
 /// The flag that leaves these columns out: all at once, unless commas are in their names, too.

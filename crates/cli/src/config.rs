@@ -556,93 +556,8 @@ impl Config {
         self.table.change(CsvReader::regression(0), &ignored)?;
         recipe =
             recipe.reader(|reader| self.table.change(reader.clone(), &ignored).unwrap_or(reader));
-        let ModelSettings {
-            model,
-            hidden,
-            activation,
-            skip,
-            weights,
-            weights_sd,
-            noise,
-            transform,
-            power_features,
-        } = &self.model;
-        if let Some(Chosen(model)) = *model {
-            recipe = recipe.model(model);
-        }
-        if let Some(units) = hidden {
-            recipe = recipe.hidden(units);
-        }
-        if let Some(Chosen(activation)) = *activation {
-            recipe = recipe.activation(activation);
-        }
-        if let Some(skip) = *skip {
-            recipe = recipe.skip(skip);
-        }
-        if let Some(Chosen(weights)) = *weights {
-            recipe = recipe.weights(match (weights, *weights_sd) {
-                (WeightPrior::Normal { .. }, Some(sd)) => WeightPrior::Normal { sd },
-                (weights, _) => weights,
-            });
-        }
-        if let Some(Chosen(noise)) = *noise {
-            recipe = recipe.noise(noise);
-        }
-        if let Some(Chosen(transform)) = *transform {
-            recipe = recipe.transform(transform);
-        }
-        if let Some(power) = *power_features {
-            recipe = recipe.power_features(power);
-        }
-        if let Some(validation) = self.table.validation {
-            recipe = recipe.validation(validation);
-        }
-        let SamplerSettings {
-            method,
-            target_accept,
-            chains,
-            warmup,
-            draws,
-            seed,
-            threads,
-            minutes,
-            most_rows,
-            checkpoint_every,
-        } = &self.sampler;
-        if let Some(rows) = *most_rows {
-            recipe = recipe.most_rows(rows);
-        }
-        if let Some(minutes) = *minutes {
-            let time = Duration::try_from_secs_f64(60.0 * minutes).map_err(|_| {
-                Failure::usage(format!("`--minutes` is {minutes}, but must be a number from 0 on"))
-            })?;
-            recipe = recipe.within(time);
-        }
-        if let Some(probability) = *target_accept {
-            recipe = recipe.target_accept(probability);
-        }
-        if let Some(Chosen(method)) = *method {
-            recipe = recipe.method(method);
-        }
-        if let Some(chains) = *chains {
-            recipe = recipe.chains(chains);
-        }
-        if let Some(warmup) = *warmup {
-            recipe = recipe.warmup(warmup);
-        }
-        if let Some(draws) = *draws {
-            recipe = recipe.draws(draws);
-        }
-        if let Some(seed) = *seed {
-            recipe = recipe.seed(seed);
-        }
-        if let Some(threads) = threads.filter(|threads| *threads > 0) {
-            recipe = recipe.threads(threads);
-        }
-        if let Some(text) = checkpoint_every {
-            recipe = recipe.checkpoint_every(interval(text)?);
-        }
-        Ok(recipe)
+        recipe = recipe.with(self.table.validation, Recipe::validation);
+        self.sampler.change(self.model.change(recipe))
     }
 
     /// Whether the model is left to the data.
@@ -720,19 +635,51 @@ impl Config {
     }
 }
 
-impl TableSettings {
-    fn change(&self, mut reader: CsvReader, ignored: &[String]) -> Result<CsvReader, Failure> {
-        let list = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
-        reader = reader.ignore(ignored).categorical(list(&self.categorical));
-        if let Some(Chosen(encoding)) = self.encoding {
-            reader = reader.encoding(encoding);
+/// A value that settings change.
+trait Set: Sized {
+    /// The value with a setting, if that is given.
+    fn with<T>(self, setting: Option<T>, set: impl FnOnce(Self, T) -> Self) -> Self {
+        match setting {
+            Some(setting) => set(self, setting),
+            None => self,
         }
-        reader = match self.header {
+    }
+}
+
+impl Set for Recipe {}
+impl Set for CsvReader {}
+
+impl TableSettings {
+    /// The reader with these settings, and columns that are left out.
+    fn change(&self, reader: CsvReader, ignored: &[String]) -> Result<CsvReader, Failure> {
+        let list = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
+        let reader = reader.ignore(ignored).categorical(list(&self.categorical));
+        let reader = self.separated(match self.header {
             Some(Header::Yes) => reader.header(),
             Some(Header::No) => reader.no_header(),
             Some(Header::Auto) | None => reader,
-        };
-        reader = match self.delimiter.as_deref() {
+        })?;
+        Ok(reader
+            .with(self.encoding, |reader, Chosen(encoding)| reader.encoding(encoding))
+            .with(self.missing.as_ref(), |reader, missing| reader.missing(missing))
+            .with(self.drop_missing.filter(|is| *is), |reader, _| reader.drop_missing_rows())
+            .with(self.exposure.as_ref(), CsvReader::exposure)
+            .with(self.row_weights.as_ref(), CsvReader::row_weights)
+            .with(self.group.as_ref(), |reader, groups| {
+                groups.iter().fold(reader, CsvReader::group)
+            })
+            .with(self.event.as_ref(), CsvReader::event)
+            .with(self.until.as_ref(), CsvReader::until)
+            .with(self.classes.as_ref(), |reader, classes| reader.classes(classes))
+            .with(self.charset, |reader, Chosen(charset)| reader.charset(charset))
+            .with(self.decimal, |reader, Chosen(decimal)| reader.decimal(decimal))
+            .with(self.date_order, |reader, Chosen(order)| reader.date_order(order))
+            .with(self.limit, CsvReader::limit))
+    }
+
+    /// The reader with the separator of the cells.
+    fn separated(&self, reader: CsvReader) -> Result<CsvReader, Failure> {
+        Ok(match self.delimiter.as_deref() {
             None | Some("auto") => reader.detect_delimiter(),
             Some("blanks") => reader.whitespace(),
             Some("tab" | "\\t") => reader.delimiter(b'\t'),
@@ -745,44 +692,73 @@ impl TableSettings {
                     )));
                 }
             },
+        })
+    }
+}
+
+impl ModelSettings {
+    /// The recipe with these settings.
+    fn change(&self, recipe: Recipe) -> Recipe {
+        let Self {
+            model,
+            hidden,
+            activation,
+            skip,
+            weights,
+            weights_sd,
+            noise,
+            transform,
+            power_features,
+        } = self;
+        let weights = weights.map(|Chosen(weights)| match (weights, *weights_sd) {
+            (WeightPrior::Normal { .. }, Some(sd)) => WeightPrior::Normal { sd },
+            (weights, _) => weights,
+        });
+        recipe
+            .with(*model, |recipe, Chosen(model)| recipe.model(model))
+            .with(hidden.as_deref(), Recipe::hidden)
+            .with(*activation, |recipe, Chosen(activation)| recipe.activation(activation))
+            .with(*skip, Recipe::skip)
+            .with(weights, Recipe::weights)
+            .with(*noise, |recipe, Chosen(noise)| recipe.noise(noise))
+            .with(*transform, |recipe, Chosen(transform)| recipe.transform(transform))
+            .with(*power_features, Recipe::power_features)
+    }
+}
+
+impl SamplerSettings {
+    /// The recipe with these settings.
+    fn change(&self, recipe: Recipe) -> Result<Recipe, Failure> {
+        let Self {
+            method,
+            target_accept,
+            chains,
+            warmup,
+            draws,
+            seed,
+            threads,
+            minutes,
+            most_rows,
+            checkpoint_every,
+        } = self;
+        let time = |minutes: f64| {
+            Duration::try_from_secs_f64(60.0 * minutes).map_err(|_| {
+                Failure::usage(format!("`--minutes` is {minutes}, but must be a number from 0 on"))
+            })
         };
-        if let Some(missing) = &self.missing {
-            reader = reader.missing(missing);
-        }
-        if self.drop_missing == Some(true) {
-            reader = reader.drop_missing_rows();
-        }
-        if let Some(column) = &self.exposure {
-            reader = reader.exposure(column);
-        }
-        if let Some(column) = &self.row_weights {
-            reader = reader.row_weights(column);
-        }
-        if let Some(groups) = &self.group {
-            reader = groups.iter().fold(reader, CsvReader::group);
-        }
-        if let Some(column) = &self.event {
-            reader = reader.event(column);
-        }
-        if let Some(column) = &self.until {
-            reader = reader.until(column);
-        }
-        if let Some(classes) = &self.classes {
-            reader = reader.classes(classes);
-        }
-        if let Some(Chosen(charset)) = self.charset {
-            reader = reader.charset(charset);
-        }
-        if let Some(Chosen(decimal)) = self.decimal {
-            reader = reader.decimal(decimal);
-        }
-        if let Some(Chosen(order)) = self.date_order {
-            reader = reader.date_order(order);
-        }
-        if let Some(limit) = self.limit {
-            reader = reader.limit(limit);
-        }
-        Ok(reader)
+        let time = minutes.map(time).transpose()?;
+        let every = checkpoint_every.as_deref().map(interval).transpose()?;
+        Ok(recipe
+            .with(*most_rows, Recipe::most_rows)
+            .with(time, Recipe::within)
+            .with(*target_accept, Recipe::target_accept)
+            .with(*method, |recipe, Chosen(method)| recipe.method(method))
+            .with(*chains, Recipe::chains)
+            .with(*warmup, Recipe::warmup)
+            .with(*draws, Recipe::draws)
+            .with(*seed, Recipe::seed)
+            .with(threads.filter(|threads| *threads > 0), Recipe::threads)
+            .with(every, Recipe::checkpoint_every))
     }
 }
 

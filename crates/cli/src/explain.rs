@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bnn_mcmc::data::{ValueKind, csv_cell, guarded};
 use bnn_mcmc::explain::{Contrast, Effect, Explainer, Importance, PairEffect, Sobol};
-use bnn_mcmc::fit::Relevance;
+use bnn_mcmc::fit::{Fit, Relevance};
 use bnn_mcmc_report::figure::Figure;
 use bnn_mcmc_report::figures::effects;
 use clap::{ArgGroup, Args};
@@ -62,10 +62,9 @@ pub struct ExplainArgs {
     seed: u64,
 }
 
-/// What is found, and told or written.
+/// What is written to files.
 #[derive(Default)]
 struct Found {
-    contrasts: Vec<Contrast>,
     effects: Vec<Effect>,
     pair: Option<PairEffect>,
     importance: Vec<Importance>,
@@ -79,84 +78,27 @@ pub fn run(args: &ExplainArgs) -> Result<Ended, Failure> {
         folder::check_place(figures, "--figures", &[])?;
     }
     let fit = folder::load(&args.run)?;
-    let explainer = fit.explain()?;
-    let mut columns: Vec<String> = match args.column.is_empty() {
-        true => explainer.columns().iter().map(ToString::to_string).collect(),
-        false => args.column.clone(),
-    };
-    columns.iter().try_for_each(|name| explainer.column(name).map(|_| ()))?;
-    if columns.len() != 1 && (args.from.is_some() || args.with.is_some()) {
-        let problem = "--from, --to and --with are about one column: give one name to --column";
-        return Err(Failure::usage(problem));
-    }
+    let mut asked = Asked::new(args, &fit)?;
+    let differences = asked.contrasts()?;
     let mut found = Found::default();
     let mut text = String::new();
-    if let Some(from) = &args.from {
-        let name = &columns[0];
-        let column = explainer.column(name)?;
-        let to = args.to.as_deref().unwrap_or_default();
-        found.contrasts = vec![explainer.contrast(name, column.parse(from)?, column.parse(to)?)?];
-    } else {
-        // Of all columns, one without a value in any row does not keep the others from being told.
-        let mut told = Vec::new();
-        for name in columns {
-            match explainer.contrasts(&name) {
-                Ok(contrasts) => found.contrasts.extend(contrasts),
-                Err(error) if args.column.is_empty() => {
-                    output::note(&format!("{name}: no effect: {}", error.in_words(&words::Flags)));
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            }
-            told.push(name);
-        }
-        columns = told;
-    }
     if args.from.is_none() && args.with.is_none() {
-        if fit.draws().info().approximation.is_some() && fit.validation().is_none() {
-            output::note(
-                "importance: not of an ensemble, which cannot leave out rows that it has learnt from; keep some by \
-                 `fit --validation 0.2`",
-            );
-        } else {
-            found.importance = explainer.importance(EXCHANGES, args.seed)?;
-            let unreliable = found.importance.first().map_or(0, |of| of.unreliable);
-            if unreliable > 0 {
-                let rows = output::count(unreliable, "row");
-                output::note(&format!("importance: {rows} cannot be left out reliably (Pareto k)"));
-            }
-            found.importance.retain(|of| columns.contains(&of.column));
-            found.importance.sort_by(|a, b| b.loss.total_cmp(&a.loss));
-            text += &importances(&found.importance)?;
-            text.push('\n');
+        if let Some(importance) = asked.importance()? {
+            text += &format!("{}\n", importances(&importance)?);
+            found.importance = importance;
         }
-    }
-    if args.from.is_none() && args.with.is_none() {
-        let mut scales = fit.relevance();
-        scales.retain(|of| columns.contains(&of.column));
-        if !scales.is_empty() {
-            text += &relevance(&scales);
-            text.push('\n');
-        }
+        text += &asked.relevance();
     }
     if args.sobol {
-        let mut indices = explainer.sobol(args.seed)?;
-        indices.retain(|of| columns.contains(&of.column));
-        text += &shares(&indices)?;
-        text.push('\n');
+        text += &asked.shares()?;
     }
-    text += &contrasts(&found.contrasts)?;
+    text += &contrasts(&differences)?;
     if args.out.is_some() || args.figures.is_some() {
-        found.effects = curves(&explainer, &columns, args)?;
+        found.effects = asked.curves()?;
     }
     if let Some(with) = &args.with {
-        let name = &columns[0];
-        let effect = match args.accumulated {
-            true => explainer.accumulated_local_effect_pair(name, with)?,
-            false => explainer.partial_dependence_pair(name, with)?,
-        };
-        text.push('\n');
-        text += &together(&effect);
+        let effect = asked.pair(with)?;
+        text += &format!("\n{}", together(&effect));
         found.pair = Some(effect);
     }
     if !fit.centre().is_mean() {
@@ -165,31 +107,113 @@ pub fn run(args: &ExplainArgs) -> Result<Ended, Failure> {
         );
     }
     output::print(&text)?;
-    if let Some(path) = &args.out {
-        file::write(path, &csv(&found.effects)?)?;
-        output::note(&format!("the effects are in {}", path.display()));
-    }
-    if let Some(folder) = &args.figures {
-        let n = draw(folder, &found)?;
-        output::note(&format!("{} in {}", output::count(n, "figure"), folder.display()));
-    }
+    found.write(args)?;
     Ok(Ended::Done)
 }
 
-/// The effect of each column at all points; labels that have no order have a partial dependence.
-fn curves(
-    explainer: &Explainer,
-    columns: &[String],
-    args: &ExplainArgs,
-) -> Result<Vec<Effect>, Failure> {
-    let effect = |name: &String| {
-        let levels = explainer.column(name)?.levels().map_or(0, |levels| levels.len());
-        match args.accumulated && [0, 2].contains(&levels) {
-            true => explainer.accumulated_local_effect(name),
-            false => explainer.partial_dependence(name),
+/// The columns of a run that are asked about.
+struct Asked<'a> {
+    args: &'a ExplainArgs,
+    fit: &'a Fit,
+    explainer: Explainer<'static>,
+    columns: Vec<String>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(args: &'a ExplainArgs, fit: &'a Fit) -> Result<Self, Failure> {
+        let explainer = fit.explain()?;
+        let columns: Vec<String> = match args.column.is_empty() {
+            true => explainer.columns().iter().map(ToString::to_string).collect(),
+            false => args.column.clone(),
+        };
+        columns.iter().try_for_each(|name| explainer.column(name).map(|_| ()))?;
+        if columns.len() != 1 && (args.from.is_some() || args.with.is_some()) {
+            let problem = "--from, --to and --with are about one column: give one name to --column";
+            return Err(Failure::usage(problem));
         }
-    };
-    Ok(columns.iter().map(effect).collect::<Result<_, _>>()?)
+        Ok(Self { args, fit, explainer, columns })
+    }
+
+    /// The differences that the columns make, which are then those that have any.
+    fn contrasts(&mut self) -> Result<Vec<Contrast>, Failure> {
+        let Self { args, explainer, columns, .. } = self;
+        if let Some(from) = &args.from {
+            let name = &columns[0];
+            let column = explainer.column(name)?;
+            let to = args.to.as_deref().unwrap_or_default();
+            return Ok(vec![explainer.contrast(name, column.parse(from)?, column.parse(to)?)?]);
+        }
+        // Of all columns, one without a value in any row does not keep the others from being told.
+        let (mut found, mut told) = (Vec::new(), Vec::new());
+        for name in columns.drain(..) {
+            match explainer.contrasts(&name) {
+                Ok(contrasts) => found.extend(contrasts),
+                Err(error) if args.column.is_empty() => {
+                    output::note(&format!("{name}: no effect: {}", error.in_words(&words::Flags)));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            told.push(name);
+        }
+        *columns = told;
+        Ok(found)
+    }
+
+    /// The importance of the columns, the largest first; `None` of an ensemble that has learnt from all rows.
+    fn importance(&self) -> Result<Option<Vec<Importance>>, Failure> {
+        if self.fit.draws().info().approximation.is_some() && self.fit.validation().is_none() {
+            output::note(
+                "importance: not of an ensemble, which cannot leave out rows that it has learnt from; keep some by \
+                 `fit --validation 0.2`",
+            );
+            return Ok(None);
+        }
+        let mut importance = self.explainer.importance(EXCHANGES, self.args.seed)?;
+        let unreliable = importance.first().map_or(0, |of| of.unreliable);
+        if unreliable > 0 {
+            let rows = output::count(unreliable, "row");
+            output::note(&format!("importance: {rows} cannot be left out reliably (Pareto k)"));
+        }
+        importance.retain(|of| self.columns.contains(&of.column));
+        importance.sort_by(|a, b| b.loss.total_cmp(&a.loss));
+        Ok(Some(importance))
+    }
+
+    /// The table of the scales of the weights, empty where columns have none of their own.
+    fn relevance(&self) -> String {
+        let mut scales = self.fit.relevance();
+        scales.retain(|of| self.columns.contains(&of.column));
+        if scales.is_empty() { String::new() } else { format!("{}\n", relevance(&scales)) }
+    }
+
+    /// The table of the shares of the variance.
+    fn shares(&self) -> Result<String, Failure> {
+        let mut indices = self.explainer.sobol(self.args.seed)?;
+        indices.retain(|of| self.columns.contains(&of.column));
+        Ok(format!("{}\n", shares(&indices)?))
+    }
+
+    /// The effect of each column at all points; labels that have no order have a partial dependence.
+    fn curves(&self) -> Result<Vec<Effect>, Failure> {
+        let effect = |name: &String| {
+            let levels = self.explainer.column(name)?.levels().map_or(0, |levels| levels.len());
+            match self.args.accumulated && [0, 2].contains(&levels) {
+                true => self.explainer.accumulated_local_effect(name),
+                false => self.explainer.partial_dependence(name),
+            }
+        };
+        Ok(self.columns.iter().map(effect).collect::<Result<_, _>>()?)
+    }
+
+    /// The effect of the column together with another one.
+    fn pair(&self, with: &str) -> Result<PairEffect, Failure> {
+        let name = &self.columns[0];
+        Ok(match self.args.accumulated {
+            true => self.explainer.accumulated_local_effect_pair(name, with)?,
+            false => self.explainer.partial_dependence_pair(name, with)?,
+        })
+    }
 }
 
 /// Three digits.
@@ -300,22 +324,38 @@ fn csv(effects: &[Effect]) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Writes the figures to a folder, which is made, and returns their number.
-fn draw(folder: &Path, found: &Found) -> Result<usize, Failure> {
-    let mut figures: Vec<Figure> = Vec::new();
-    if !found.importance.is_empty() {
-        figures.push(effects::importance(&found.importance)?);
+impl Found {
+    /// Writes the files that are asked for, and says where they are.
+    fn write(&self, args: &ExplainArgs) -> Result<(), Failure> {
+        if let Some(path) = &args.out {
+            file::write(path, &csv(&self.effects)?)?;
+            output::note(&format!("the effects are in {}", path.display()));
+        }
+        if let Some(folder) = &args.figures {
+            let n = self.draw(folder)?;
+            output::note(&format!("{} in {}", output::count(n, "figure"), folder.display()));
+        }
+        Ok(())
     }
-    for (place, effect) in found.effects.iter().enumerate() {
-        let figure = effects::curve(effect)?;
-        figures.push(Figure { name: format!("effect-{}", place + 1), ..figure });
+
+    /// Writes the figures to a folder, which is made, and returns their number.
+    fn draw(&self, folder: &Path) -> Result<usize, Failure> {
+        let mut figures: Vec<Figure> = Vec::new();
+        if !self.importance.is_empty() {
+            figures.push(effects::importance(&self.importance)?);
+        }
+        for (place, effect) in self.effects.iter().enumerate() {
+            let figure = effects::curve(effect)?;
+            figures.push(Figure { name: format!("effect-{}", place + 1), ..figure });
+        }
+        if let Some(pair) = &self.pair {
+            figures.push(effects::pair(pair)?);
+        }
+        let of_folder = |e| Failure::error(format!("{}: {e}", folder.display()));
+        fs::create_dir_all(folder).map_err(of_folder)?;
+        for figure in &figures {
+            file::write(&folder.join(format!("{}.svg", figure.name)), &figure.to_svg())?;
+        }
+        Ok(figures.len())
     }
-    if let Some(pair) = &found.pair {
-        figures.push(effects::pair(pair)?);
-    }
-    fs::create_dir_all(folder).map_err(|e| Failure::error(format!("{}: {e}", folder.display())))?;
-    for figure in &figures {
-        file::write(&folder.join(format!("{}.svg", figure.name)), &figure.to_svg())?;
-    }
-    Ok(figures.len())
 }

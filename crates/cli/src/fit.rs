@@ -145,14 +145,8 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     let (number, only) = chains(flag, of, in_file)?;
     config.sampler.chains = number;
     let mut config = config.over(file.as_deref())?;
-    if strict && only.is_some() {
-        let problem =
-            "`--strict` is for whole runs: say it to `merge`, where all chains are judged";
-        return Err(Failure::usage(problem));
-    }
-    if config.table.impute.is_some() && only.is_some() {
-        let problem = "`--impute` fits whole tables: it does not go with a range of `--chains`";
-        return Err(Failure::usage(problem));
+    if only.is_some() {
+        check_whole(strict, &config)?;
     }
     let (opened, table) = looked_at(&mut config)?;
     let stop = StopHandle::new();
@@ -186,16 +180,7 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     let stopped_early = told(&fit)?;
     write_config(&folder, &config.chosen(fit.recipe())?)?;
     if stopped_early {
-        let n = fit.draws().n_draws();
-        let (draws, folder) = (count(n, "draw"), folder.display());
-        let usable = match n {
-            0 => String::new(),
-            n => format!("; with --draws {n} it ends there, and can be used as it is"),
-        };
-        output::note(&format!(
-            "ended after {draws} of each chain, saved in {folder}: the same command goes on{usable}"
-        ));
-        return Ok(Ended::Interrupted);
+        return Ok(interrupted(&fit, &folder));
     }
     if only.is_some() {
         let draws = count(fit.draws().n_draws(), "draw");
@@ -209,6 +194,34 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         output::note(diagnose::columns(&fit).trim_end());
     }
     ending(&fit, &out, strict)
+}
+
+/// An error if a job that runs some of the chains is asked for what takes all of them.
+fn check_whole(strict: bool, config: &Config) -> Result<(), Failure> {
+    if strict {
+        let problem =
+            "`--strict` is for whole runs: say it to `merge`, where all chains are judged";
+        return Err(Failure::usage(problem));
+    }
+    if config.table.impute.is_some() {
+        let problem = "`--impute` fits whole tables: it does not go with a range of `--chains`";
+        return Err(Failure::usage(problem));
+    }
+    Ok(())
+}
+
+/// Says that a run was ended early, and how it goes on.
+fn interrupted(fit: &Fit, folder: &Path) -> Ended {
+    let n = fit.draws().n_draws();
+    let (draws, folder) = (count(n, "draw"), folder.display());
+    let usable = match n {
+        0 => String::new(),
+        n => format!("; with --draws {n} it ends there, and can be used as it is"),
+    };
+    output::note(&format!(
+        "ended after {draws} of each chain, saved in {folder}: the same command goes on{usable}"
+    ));
+    Ended::Interrupted
 }
 
 /// Says that a run was ended before it had anything to save.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{Lines, Response, StandIn, csv_cell, unguarded};
+use bnn_mcmc::data::{CsvData, Dataset, Features, Lines, Response, StandIn, csv_cell, unguarded};
 use bnn_mcmc::error::Row;
 use bnn_mcmc::fit::{Fit, Imputed, Outside};
 use bnn_mcmc::ndarray::{ArrayView2, Axis};
@@ -84,93 +84,32 @@ pub struct PredictArgs {
 }
 
 pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
-    let tables = Imputed::is_in(&args.run).then(|| Imputed::load(&args.run)).transpose()?;
-    let alone = if tables.is_none() { vec![folder::load(&args.run)?] } else { Vec::new() };
-    let fit = tables.as_ref().map_or(&alone[..], Imputed::fits);
-    let (fit, n_tables) = (&fit[0], fit.len());
+    let run = Run::load(&args.run)?;
+    let fit = run.first();
     let schema = fit.schema().ok_or_else(|| {
         let run = args.run.display();
         Failure::error(format!("{run}: the run is not of a file, so that none can be read like it"))
     })?;
-    if let Some(path) = &args.out {
-        let calibration = args.calibration.as_deref();
-        let inputs: Vec<&Path> = iter::once(&*args.table).chain(calibration).collect();
-        folder::check_place(path, "--out", &inputs)?;
-    }
-    let has_times = fit.data().response().bounds().is_some();
-    if let Some(time) = args.times.first().filter(|_| !has_times) {
-        let allowed = "left out: the run is not of survival times";
-        return Err(Error::argument("--times", time, allowed).into());
-    }
-    if let Some(time) = args.times.iter().find(|time| !time.is_finite()) {
-        return Err(Error::argument("--times", time, "finite numbers").into());
-    }
-    let of_new_rows = |e: Error| Failure::error(e.in_words(&words::NewRows));
-    let calibrated = args.conformal.map(|level| calibrated(level, fit, tables.as_ref(), args));
+    args.check(fit)?;
+    let calibrated = args.conformal.map(|level| run.calibrated(level, args.calibration.as_deref()));
     let (conformal, of_calibration) = calibrated.transpose()?.unzip();
-    let regions = |new: &Predictions| {
-        let of = |conformal| Regions::of(conformal, new, fit.data().response());
-        conformal.as_ref().map(of).transpose()
-    };
-    let decompose = |x: ArrayView2<f64>, predictions: &Predictions| {
-        let parts = || match &tables {
-            None => fit.decompose_predictions(x, predictions),
-            Some(tables) => tables.decompose_predictions(x, predictions),
-        };
-        args.uncertainty.then(parts).transpose()
-    };
-    let mut least_known = LeastKnown::default();
     let table = Table::open(&args.table, schema.limit(), None).map_err(of_new_rows)?;
-    let mut out = Predicted::begin(args.out.as_deref())?;
+    let out = Predicted::begin(args.out.as_deref())?;
     // No spreadsheet takes names for formulas there.
     let is_raw = args.raw_names || out.is_parquet();
-    let (note, scores) = if args.scores {
-        let read = table.read(schema).map_err(of_new_rows)?;
-        let rows = &read.dataset;
-        let predictions = match &tables {
-            None => fit.predict(rows),
-            Some(tables) => tables.predict(rows),
-        };
-        let predictions = predictions.map_err(|e| in_file(e, &args.table, &read.lines))?;
-        let mut scores = predictions.scores()?.to_string();
-        let regions = regions(&predictions)?;
-        scores.extend(regions.as_ref().map(|r| r.scored(rows.response())).transpose()?);
-        let parts = decompose(rows.x().view(), &predictions)?;
-        least_known.add(parts.as_ref(), 0, &read.lines);
-        let extra = (&regions, &parts);
-        (out, _) = out.write(&csv(&predictions, extra, 0, &read.lines, args, is_raw)?, true)?;
-        let (x, dropped) = (rows.x().view(), &read.dropped);
-        let note = said("predicted", fit, x, &read.lines, dropped, &read.stand_ins, &[]);
-        (note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores)))
-    } else {
-        let new = table.read_features(schema).map_err(of_new_rows)?;
-        let height = height(fit, n_tables);
-        for (k, block) in new.x.axis_chunks_iter(Axis(0), height).enumerate() {
-            let predicted = match &tables {
-                None => fit.predict_new(block)?,
-                Some(tables) => tables.predict_new(block)?,
-            };
-            let predictions = predicted.predictions;
-            let regions = regions(&predictions)?;
-            let parts = decompose(block, &predictions)?;
-            least_known.add(parts.as_ref(), k * height, &new.lines);
-            let extra = (&regions, &parts);
-            let lines = csv(&predictions, extra, k * height, &new.lines, args, is_raw)?;
-            let is_read;
-            (out, is_read) = out.write(&lines, k == 0)?;
-            if !is_read {
-                break;
-            }
-        }
-        let (x, dropped) = (new.x.view(), &new.dropped);
-        (said("predicted", fit, x, &new.lines, dropped, &new.stand_ins, &new.unused), None)
+    let least_known = LeastKnown::default();
+    let mut all =
+        Predicting { args, run: &run, conformal: conformal.as_ref(), is_raw, least_known };
+    let (out, note, scores) = match args.scores {
+        true => all.scored(out, &table.read(schema).map_err(of_new_rows)?)?,
+        false => all.in_blocks(out, &table.read_features(schema).map_err(of_new_rows)?)?,
     };
     out.end()?;
     output::note(&note);
     if !fit.centre().is_mean() {
         output::note("medians, and no means, which this noise need not have after a transform");
     }
-    least_known.told(fit.centre()).iter().for_each(|note: &String| output::note(note));
+    all.least_known.told(fit.centre()).iter().for_each(|note: &String| output::note(note));
     if let Some(conformal) = &conformal {
         of_calibration.flatten().iter().for_each(|note: &String| output::note(note));
         output::note(&conformal.to_string());
@@ -185,35 +124,187 @@ pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
     Ok(Ended::Done)
 }
 
-/// The conformal regions of new rows, by the rows of a file, with a note on these, or by those that the model has not seen.
-fn calibrated(
-    level: f64,
-    fit: &Fit,
-    tables: Option<&Imputed>,
-    args: &PredictArgs,
-) -> Result<(Conformal, Option<String>), Failure> {
-    if !(level > 0.0 && level < 1.0) {
-        return Err(Error::argument("--conformal", level, "above 0 and below 1").into());
+impl PredictArgs {
+    /// An error if the output would take the place of what is read, or if there are times that the run has no use for.
+    fn check(&self, fit: &Fit) -> Result<(), Failure> {
+        if let Some(path) = &self.out {
+            let calibration = self.calibration.as_deref();
+            let inputs: Vec<&Path> = iter::once(&*self.table).chain(calibration).collect();
+            folder::check_place(path, "--out", &inputs)?;
+        }
+        let has_times = fit.data().response().bounds().is_some();
+        if let Some(time) = self.times.first().filter(|_| !has_times) {
+            let allowed = "left out: the run is not of survival times";
+            return Err(Error::argument("--times", time, allowed).into());
+        }
+        if let Some(time) = self.times.iter().find(|time| !time.is_finite()) {
+            return Err(Error::argument("--times", time, "finite numbers").into());
+        }
+        Ok(())
     }
-    let Some(path) = &args.calibration else {
-        let calibrated = match tables {
-            None => fit.conformal(level),
-            Some(tables) => tables.conformal(level),
+}
+
+fn of_new_rows(error: Error) -> Failure {
+    Failure::error(error.in_words(&words::NewRows))
+}
+
+/// What rows are predicted by.
+enum Run {
+    One(Box<Fit>),
+    /// The fits of imputed tables, together.
+    Imputed(Imputed),
+}
+
+impl Run {
+    fn load(path: &Path) -> Result<Self, Failure> {
+        match Imputed::is_in(path) {
+            true => Ok(Self::Imputed(Imputed::load(path)?)),
+            false => Ok(Self::One(folder::load(path)?.into())),
+        }
+    }
+
+    /// The fit, or that of the first table.
+    fn first(&self) -> &Fit {
+        match self {
+            Self::One(fit) => fit,
+            Self::Imputed(tables) => &tables.fits()[0],
+        }
+    }
+
+    /// The rows of a block: by draws and columns alone, so that equal calls have equal answers on every
+    /// machine.
+    fn height(&self) -> usize {
+        let tables = match self {
+            Self::One(_) => 1,
+            Self::Imputed(tables) => tables.fits().len(),
         };
-        return Ok((calibrated?, None));
-    };
-    let of_rows = |e: Error| Failure::error(e.in_words(&words::NewRows));
-    let schema = fit.schema().ok_or_else(|| Failure::error("the run is not of a file"))?;
-    let table = Table::open(path, schema.limit(), None).map_err(of_rows)?;
-    let read = table.read(schema).map_err(of_rows)?;
-    let calibrated = match tables {
-        None => fit.conformal_on(&read.dataset, level),
-        Some(tables) => tables.conformal_on(&read.dataset, level),
-    };
-    let calibrated = calibrated.map_err(|e| in_file(e, path, &read.lines))?;
-    let (x, dropped) = (read.dataset.x().view(), &read.dropped);
-    let note = said("for calibration", fit, x, &read.lines, dropped, &read.stand_ins, &[]);
-    Ok((calibrated, Some(note)))
+        // The predictions of each table are joined.
+        let copies = if tables > 1 { 2 * tables } else { 1 };
+        let fit = self.first();
+        let draws = copies * fit.draws().n_chains() * fit.draws().n_draws();
+        // Means and predictive draws, also before they are converted to the units of the response.
+        let per_row = draws * 4 * fit.data().response().width();
+        (BLOCK / per_row.max(1)).max(1)
+    }
+
+    fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
+        match self {
+            Self::One(fit) => fit.predict(rows),
+            Self::Imputed(tables) => tables.predict(rows),
+        }
+    }
+
+    fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predictions, Error> {
+        let predicted = match self {
+            Self::One(fit) => fit.predict_new(x),
+            Self::Imputed(tables) => tables.predict_new(x),
+        };
+        Ok(predicted?.predictions)
+    }
+
+    fn decompose(
+        &self,
+        x: ArrayView2<f64>,
+        predictions: &Predictions,
+    ) -> Result<Decomposition, Error> {
+        match self {
+            Self::One(fit) => fit.decompose_predictions(x, predictions),
+            Self::Imputed(tables) => tables.decompose_predictions(x, predictions),
+        }
+    }
+
+    /// The conformal regions of new rows, by the rows of a file, with a note on these, or by those that the model has not seen.
+    fn calibrated(
+        &self,
+        level: f64,
+        file: Option<&Path>,
+    ) -> Result<(Conformal, Option<String>), Failure> {
+        if !(level > 0.0 && level < 1.0) {
+            return Err(Error::argument("--conformal", level, "above 0 and below 1").into());
+        }
+        let Some(path) = file else {
+            let calibrated = match self {
+                Self::One(fit) => fit.conformal(level),
+                Self::Imputed(tables) => tables.conformal(level),
+            };
+            return Ok((calibrated?, None));
+        };
+        let schema = self.first().schema();
+        let schema = schema.ok_or_else(|| Failure::error("the run is not of a file"))?;
+        let table = Table::open(path, schema.limit(), None).map_err(of_new_rows)?;
+        let read = table.read(schema).map_err(of_new_rows)?;
+        let calibrated = match self {
+            Self::One(fit) => fit.conformal_on(&read.dataset, level),
+            Self::Imputed(tables) => tables.conformal_on(&read.dataset, level),
+        };
+        let calibrated = calibrated.map_err(|e| in_file(e, path, &read.lines))?;
+        Ok((calibrated, Some(Rows::from(&read).said("for calibration", self.first()))))
+    }
+}
+
+/// The predictions of a table, and what is kept of them for notes.
+struct Predicting<'a> {
+    args: &'a PredictArgs,
+    run: &'a Run,
+    conformal: Option<&'a Conformal>,
+    is_raw: bool,
+    least_known: LeastKnown,
+}
+
+/// The output, a note on the rows, and the scores if they are asked for.
+type Written = (Predicted, String, Option<String>);
+
+impl Predicting<'_> {
+    /// Writes the predictions of rows whose response is known, all at once, with their scores.
+    fn scored(&mut self, out: Predicted, read: &CsvData) -> Result<Written, Failure> {
+        let rows = &read.dataset;
+        let predictions = self.run.predict(rows);
+        let predictions = predictions.map_err(|e| in_file(e, &self.args.table, &read.lines))?;
+        let mut scores = predictions.scores()?.to_string();
+        let regions = self.regions(&predictions)?;
+        scores.extend(regions.as_ref().map(|r| r.scored(rows.response())).transpose()?);
+        let csv = self.csv(&predictions, &regions, rows.x().view(), 0, &read.lines)?;
+        let (out, _) = out.write(&csv, true)?;
+        let note = Rows::from(read).said("predicted", self.run.first());
+        Ok((out, note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores))))
+    }
+
+    /// Writes the predictions of new rows, block by block.
+    fn in_blocks(&mut self, mut out: Predicted, new: &Features) -> Result<Written, Failure> {
+        let height = self.run.height();
+        for (k, block) in new.x.axis_chunks_iter(Axis(0), height).enumerate() {
+            let predictions = self.run.predict_new(block)?;
+            let regions = self.regions(&predictions)?;
+            let csv = self.csv(&predictions, &regions, block, k * height, &new.lines)?;
+            let is_read;
+            (out, is_read) = out.write(&csv, k == 0)?;
+            if !is_read {
+                break;
+            }
+        }
+        Ok((out, Rows::from(new).said("predicted", self.run.first()), None))
+    }
+
+    /// The conformal regions of predicted rows, if they are asked for.
+    fn regions(&self, new: &Predictions) -> Result<Option<Regions>, Error> {
+        let response = self.run.first().data().response();
+        self.conformal.map(|conformal| Regions::of(conformal, new, response)).transpose()
+    }
+
+    /// The lines of the block with the features `x`, of which the first row has the number `first`.
+    fn csv(
+        &mut self,
+        predictions: &Predictions,
+        regions: &Option<Regions>,
+        x: ArrayView2<f64>,
+        first: usize,
+        lines: &Lines,
+    ) -> Result<String, Failure> {
+        let parts =
+            self.args.uncertainty.then(|| self.run.decompose(x, predictions)).transpose()?;
+        self.least_known.add(parts.as_ref(), first, lines);
+        csv(predictions, (regions, &parts), first, lines, self.args, self.is_raw)
+    }
 }
 
 /// The conformal regions of some rows.
@@ -336,17 +427,6 @@ pub fn in_file(error: Error, path: &Path, lines: &Lines) -> Failure {
     Failure::error(error.in_words(&words::NewRows))
 }
 
-/// The rows of a block: by draws and columns alone, so that equal calls have equal answers on every
-/// machine.
-fn height(fit: &Fit, tables: usize) -> usize {
-    // The predictions of each table are joined.
-    let copies = if tables > 1 { 2 * tables } else { 1 };
-    let draws = copies * fit.draws().n_chains() * fit.draws().n_draws();
-    // Means and predictive draws, also before they are converted to the units of the response.
-    let per_row = draws * 4 * fit.data().response().width();
-    (BLOCK / per_row.max(1)).max(1)
-}
-
 /// The predictions as lines of CSV, of which the first row has the number `first`, with the line of each
 /// row in the table, or its row there if that has no lines.
 fn csv(
@@ -401,63 +481,89 @@ fn csv(
     with_lines().map_err(|e| Failure::error(format!("the predictions: {e}")))
 }
 
-/// The notes on the rows of a table: their number and what was done with them, the lines that were left out or lie outside the
-/// range of the training data, the columns that were not used.
-pub fn said(
-    done: &str,
-    fit: &Fit,
-    x: ArrayView2<f64>,
-    lines: &Lines,
-    dropped: &[usize],
-    stand_ins: &[StandIn],
-    unused: &[String],
-) -> String {
+/// The rows of a table, for a note on them.
+pub struct Rows<'r> {
+    x: ArrayView2<'r, f64>,
+    lines: &'r Lines,
+    dropped: &'r [usize],
+    stand_ins: &'r [StandIn],
+    unused: &'r [String],
+}
+
+impl<'r> From<&'r CsvData> for Rows<'r> {
+    fn from(read: &'r CsvData) -> Self {
+        let CsvData { dataset, lines, dropped, stand_ins, .. } = read;
+        Self { x: dataset.x().view(), lines, dropped, stand_ins, unused: &[] }
+    }
+}
+
+impl<'r> From<&'r Features> for Rows<'r> {
+    fn from(Features { x, lines, dropped, stand_ins, unused, .. }: &'r Features) -> Self {
+        Self { x: x.view(), lines, dropped, stand_ins, unused }
+    }
+}
+
+impl Rows<'_> {
+    /// The most columns, and values outside the range, that are named.
     const SHOWN: usize = 5;
-    let mut text = format!("{} {done}", count(x.nrows(), "row"));
-    if !dropped.is_empty() {
-        let left_out = listed(dropped, 20);
-        let rows = count(dropped.len(), "row");
-        let places =
-            if dropped.len() == 1 { lines.unit().into() } else { format!("{}s", lines.unit()) };
-        text.push_str(&format!(
-            ", {rows} left out because of missing values ({places} {left_out})"
-        ));
+
+    /// The note on the rows: their number and what was done with them, the lines that were left out or lie outside the
+    /// range of the training data, the columns that were not used.
+    pub fn said(&self, done: &str, fit: &Fit) -> String {
+        let Self { x, lines, dropped, stand_ins, unused } = self;
+        let mut text = format!("{} {done}", count(x.nrows(), "row"));
+        if !dropped.is_empty() {
+            let left_out = listed(dropped, 20);
+            let rows = count(dropped.len(), "row");
+            let places =
+                if dropped.len() == 1 { lines.unit().into() } else { format!("{}s", lines.unit()) };
+            text.push_str(&format!(
+                ", {rows} left out because of missing values ({places} {left_out})"
+            ));
+        }
+        for stand_in in *stand_ins {
+            text.push_str(&format!("; {stand_in}"));
+        }
+        if !unused.is_empty() {
+            let names: Vec<String> = unused.iter().map(|name| format!("`{name}`")).collect();
+            let columns = if unused.len() == 1 { "column" } else { "columns" };
+            let names = listed(&names, Self::SHOWN);
+            text.push_str(&format!(
+                "; {columns} {names} not used, since the training data have none"
+            ));
+        }
+        text + &self.outside(fit)
     }
-    for stand_in in stand_ins {
-        text.push_str(&format!("; {stand_in}"));
-    }
-    if !unused.is_empty() {
-        let names: Vec<String> = unused.iter().map(|name| format!("`{name}`")).collect();
-        let columns = if unused.len() == 1 { "column" } else { "columns" };
-        let names = listed(&names, SHOWN);
-        text.push_str(&format!("; {columns} {names} not used, since the training data have none"));
-    }
-    let ranges: Vec<_> = fit.ranges().iter().cloned().map(Arc::new).collect();
-    let (mut rows, mut values, mut first) = (0, 0, Vec::new());
-    for (row, line) in x.rows().into_iter().zip(lines.iter()) {
-        let before = values;
-        for (&value, range) in row.iter().zip(&ranges) {
-            //~ predict-outside
-            if value < range.low || value > range.high {
-                values += 1;
-                if values <= SHOWN {
-                    //~ predict-outside-line
-                    let outside = Outside { row: line, value, range: range.clone() }.to_string();
-                    first.push(outside.replacen("row", lines.unit(), 1));
+
+    /// The end of the note: the values outside the range of the training data.
+    fn outside(&self, fit: &Fit) -> String {
+        let ranges: Vec<_> = fit.ranges().iter().cloned().map(Arc::new).collect();
+        let (mut rows, mut values, mut first) = (0, 0, Vec::new());
+        for (row, line) in self.x.rows().into_iter().zip(self.lines.iter()) {
+            let before = values;
+            for (&value, range) in row.iter().zip(&ranges) {
+                //~ predict-outside
+                if value < range.low || value > range.high {
+                    values += 1;
+                    if values <= Self::SHOWN {
+                        //~ predict-outside-line
+                        let outside = Outside { row: line, value, range: range.clone() };
+                        first.push(outside.to_string().replacen("row", self.lines.unit(), 1));
+                    }
                 }
             }
+            rows += usize::from(values > before);
         }
-        rows += usize::from(values > before);
+        if rows == 0 {
+            return "; all lie within the range of the training data".into();
+        }
+        let more = match values - first.len() {
+            0 => String::new(),
+            more => format!("; and {}", count(more, "more value")),
+        };
+        let first = first.join("; ");
+        format!("; {rows} outside the range of the training data ({first}{more})")
     }
-    if rows == 0 {
-        return text + "; all lie within the range of the training data";
-    }
-    let more = match values - first.len() {
-        0 => String::new(),
-        more => format!("; and {}", count(more, "more value")),
-    };
-    let first = first.join("; ");
-    text + &format!("; {rows} outside the range of the training data ({first}{more})")
 }
 
 /// The first of a list, and how many more there are.

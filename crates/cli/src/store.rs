@@ -65,24 +65,64 @@ pub fn run(args: StoreArgs) -> Result<Ended, Failure> {
         }
     }
     let data = config.data()?.to_path_buf();
-    let out = out.canonicalize().unwrap_or(out);
-    let (schema_path, wide) = (beside(&out, ".schema.json")?, beside(&out, ".wide")?);
-    for written in [&out, &schema_path] {
-        folder::check_file(written, "--out", &[&data])?;
+    let files = Files::of(out)?;
+    files.check(&data, stored)?;
+    let (reader, blocks) = reader(&mut config, &data)?;
+    let written = match stored {
+        Form::F64 => store(&reader, &data, blocks, &files.rows, Stored::F64),
+        Form::F32 => store(&reader, &data, blocks, &files.rows, Stored::F32),
+        Form::F16 => store(&reader, &data, blocks, &files.rows, Stored::F16),
+        Form::U8 => in_bytes(&reader, &data, blocks, &files),
+    }?;
+    let json = serde_json::to_string_pretty(&written.schema);
+    file::write(&files.schema, &json.map_err(|e| Failure::error(e.to_string()))?)?;
+    output::note(&said(&written, &files)?);
+    Ok(Ended::Done)
+}
+
+/// The files that are written.
+struct Files {
+    rows: PathBuf,
+    schema: PathBuf,
+    /// The file of 8 bytes by way of which bytes are written.
+    wide: PathBuf,
+}
+
+impl Files {
+    /// A file of rows, with the files beside it.
+    fn of(out: PathBuf) -> Result<Self, Failure> {
+        let rows = out.canonicalize().unwrap_or(out);
+        Ok(Self { schema: beside(&rows, ".schema.json")?, wide: beside(&rows, ".wide")?, rows })
     }
-    let is_schema = |path: &Path| {
-        let text = fs::read(path).unwrap_or_default();
-        serde_json::from_slice::<Schema>(&text).is_ok()
-    };
-    let in_the_way = [
-        (&schema_path, schema_path.exists() && !is_schema(&schema_path)), //~ store-schema
-        (&wide, stored == Form::U8 && wide.exists()),                     //~ store-wide
-    ];
-    if let Some((path, _)) = in_the_way.iter().find(|(_, is)| *is) {
-        let allowed = format!("another name: {} is there, and would be lost", path.display());
-        return Err(Error::argument("--out", out.display(), allowed).into());
+
+    /// An error if they could not be written, or something that is there would be lost.
+    fn check(&self, data: &Path, stored: Form) -> Result<(), Failure> {
+        let Self { rows, schema, wide } = self;
+        for written in [rows, schema] {
+            folder::check_file(written, "--out", &[data])?;
+        }
+        let is_schema = |path: &Path| {
+            let text = fs::read(path).unwrap_or_default();
+            serde_json::from_slice::<Schema>(&text).is_ok()
+        };
+        let in_the_way = [
+            (schema, schema.exists() && !is_schema(schema)), //~ store-schema
+            (wide, stored == Form::U8 && wide.exists()),     //~ store-wide
+        ];
+        if let Some((path, _)) = in_the_way.iter().find(|(_, is)| *is) {
+            let allowed = format!("another name: {} is there, and would be lost", path.display());
+            return Err(Error::argument("--out", rows.display(), allowed).into());
+        }
+        Ok(())
     }
-    let mut blocks = table::blocks(&data, config.limit())?;
+}
+
+/// A reader of the table, with what its first block or a sample says of columns and response; and the blocks, where it has types.
+fn reader(
+    config: &mut Config,
+    data: &Path,
+) -> Result<(CsvReader, Option<impl Iterator<Item = Result<TypedTable, Error>>>), Failure> {
+    let mut blocks = table::blocks(data, config.limit())?;
     if blocks.is_some() {
         config.check_no_text()?;
     }
@@ -90,49 +130,53 @@ pub fn run(args: StoreArgs) -> Result<Ended, Failure> {
     let reader = config.reader()?;
     let described = match &first {
         Some(block) => reader.describe_table(block)?,
-        None => reader.limit(table::BLOCK).sample(SAMPLE, 0).describe_path(&data)?,
+        None => reader.limit(table::BLOCK).sample(SAMPLE, 0).describe_path(data)?,
     };
     config.name_columns(&described);
-    fit::settle(&mut config, &described)?;
-    let reader = config.settled_reader(&described)?;
+    fit::settle(config, &described)?;
     let blocks = first.map(|first| iter::once(Ok(first)).chain(blocks.into_iter().flatten()));
-    let StoredCsv { rows, schema, dropped, stand_ins, .. } = match stored {
-        Form::F64 => store(&reader, &data, blocks, &out, Stored::F64),
-        Form::F32 => store(&reader, &data, blocks, &out, Stored::F32),
-        Form::F16 => store(&reader, &data, blocks, &out, Stored::F16),
-        Form::U8 => {
-            signals::begin(|| (), |()| Some(wide.clone()));
-            let written = store(&reader, &data, blocks, &wide, Stored::F64).and_then(|mut all| {
-                all.rows = unless_ended(&out, || all.rows.in_bytes(&out))?;
-                Ok(all)
-            });
-            // What this process has not written is not its own.
-            let is_own = written.is_ok() || !beside(&wide, ".part")?.exists();
-            signals::forget(&wide, || drop(is_own.then(|| fs::remove_file(&wide))));
-            written
-        }
-    }?;
-    let json = serde_json::to_string_pretty(&schema).map_err(|e| Failure::error(e.to_string()))?;
-    file::write(&schema_path, &json)?;
-    let bytes = fs::metadata(&out).map_err(|e| Error::io(&out, e))?.len();
+    Ok((config.settled_reader(&described)?, blocks))
+}
+
+/// What is said of the files.
+fn said(written: &StoredCsv, files: &Files) -> Result<String, Failure> {
+    let StoredCsv { rows, dropped, stand_ins, .. } = written;
+    let bytes = fs::metadata(&files.rows).map_err(|e| Error::io(&files.rows, e))?.len();
     let shown = |path: &Path| quoted(&path.display().to_string());
     let mut text = format!(
         "{} of {}, {}, in {}; how other tables are read like it is in {}",
         count(rows.rows(), "row"),
         count(rows.n_features(), "feature"),
         count(usize::try_from(bytes).unwrap_or(usize::MAX), "byte"),
-        shown(&out),
-        shown(&schema_path)
+        shown(&files.rows),
+        shown(&files.schema)
     );
     if !dropped.is_empty() {
         let left_out = count(dropped.len(), "row");
         text.push_str(&format!("; {left_out} left out because of missing values"));
     }
-    for stand_in in &stand_ins {
+    for stand_in in stand_ins {
         text.push_str(&format!("; {stand_in}"));
     }
-    output::note(&text);
-    Ok(Ended::Done)
+    Ok(text)
+}
+
+/// Stores the rows in bytes, by way of a file of 8 bytes that is then removed.
+fn in_bytes(
+    reader: &CsvReader,
+    data: &Path,
+    blocks: Option<impl Iterator<Item = Result<TypedTable, Error>>>,
+    Files { rows, wide, .. }: &Files,
+) -> Result<StoredCsv, Failure> {
+    signals::begin(|| (), |()| Some(wide.clone()));
+    let written = store(reader, data, blocks, wide, Stored::F64).and_then(|mut all| {
+        all.rows = unless_ended(rows, || all.rows.in_bytes(rows))?;
+        Ok(all)
+    });
+    // What this process has not written is not its own.
+    let is_own = written.is_ok() || !beside(wide, ".part")?.exists();
+    signals::forget(wide, || drop(is_own.then(|| fs::remove_file(wide))));
+    written
 }
 
 /// Stores the blocks, or the file of text where there are none.

@@ -75,54 +75,71 @@ pub fn choose(
         let numbers = "regression, since there are several responses";
         return Ok((Task::Regression, numbers.into()));
     };
-    let name = &first.name;
-    let different = first.values.as_ref().map(Vec::len);
     if first.kind == Some(ColumnType::Bools) {
-        let why = format!("classification, since `{name}` holds true and false");
+        let why = format!("classification, since `{}` holds true and false", first.name);
         return Ok((Task::Classification, why));
     }
     //~ text-response
     if first.is_text {
-        let values = first.values.as_deref().unwrap_or_default();
-        let such = values.first().map(|(value, _)| format!(", such as `{value}`"));
-        let such = such.unwrap_or_default();
-        let classes = "say `--task classification` if they are classes";
-        if first.has_unit() {
-            return Err(Failure::error(format!(
-                "`{name}` holds numbers with a unit{such}: take the unit out, or {classes}"
-            )));
-        }
-        //~ many-kinds
-        if different.is_none_or(|n| n > MOST_KINDS && ROWS_OF_KIND * n > table.rows) {
-            let kinds = different.map_or("more than 1000".into(), |n| n.to_string());
-            let rows = count(table.rows, "row");
-            return Err(Failure::error(format!(
-                "`{name}` holds text of {kinds} kinds in {rows}{such}: if it stands for numbers, make it numbers; \
-                 {classes}"
-            )));
-        }
-        let kinds = different.map_or("more than 1000".into(), |n| n.to_string());
-        let why = format!("classification, since `{name}` holds text, of {kinds} kinds");
-        return Ok((Task::Classification, why));
+        return Ok((Task::Classification, of_text(first, table.rows)?));
     }
-    if first.dates.is_some() {
+    Ok((Task::Regression, of_numbers(first)?))
+}
+
+/// The number of different values of a column, as far as they were counted.
+fn different(column: &ColumnDescription) -> Option<usize> {
+    column.values.as_ref().map(Vec::len)
+}
+
+/// The number of different values of a column, in words.
+fn kinds(column: &ColumnDescription) -> String {
+    different(column).map_or("more than 1000".into(), |n| n.to_string())
+}
+
+/// Why a column of text holds classes; an error if it may hold something else.
+fn of_text(column: &ColumnDescription, rows: usize) -> Result<String, Failure> {
+    let (name, kinds, different) = (&column.name, kinds(column), different(column));
+    let values = column.values.as_deref().unwrap_or_default();
+    let such = values.first().map(|(value, _)| format!(", such as `{value}`"));
+    let such = such.unwrap_or_default();
+    let classes = "say `--task classification` if they are classes";
+    if column.has_unit() {
+        return Err(Failure::error(format!(
+            "`{name}` holds numbers with a unit{such}: take the unit out, or {classes}"
+        )));
+    }
+    //~ many-kinds
+    if different.is_none_or(|n| n > MOST_KINDS && ROWS_OF_KIND * n > rows) {
+        let rows = count(rows, "row");
+        return Err(Failure::error(format!(
+            "`{name}` holds text of {kinds} kinds in {rows}{such}: if it stands for numbers, make it numbers; \
+             {classes}"
+        )));
+    }
+    Ok(format!("classification, since `{name}` holds text, of {kinds} kinds"))
+}
+
+/// Why a column of numbers holds real ones; an error if it may well hold something else.
+fn of_numbers(column: &ColumnDescription) -> Result<String, Failure> {
+    let name = &column.name;
+    if column.dates.is_some() {
         return Err(Failure::error(format!(
             "`{name}` holds dates or times, which cannot be predicted: make numbers of them"
         )));
     }
-    if first.is_counts && different == Some(2) && first.range == Some((0.0, 1.0)) {
+    if column.is_counts && different(column) == Some(2) && column.range == Some((0.0, 1.0)) {
         return Err(Failure::error(format!(
             "`{name}` holds 0 and 1 alone, which may be classes, numbers or counts: say which by \
              `--task classification`, `--task regression` or `--task counts`"
         )));
     }
     let mut why = format!("regression, since `{name}` holds numbers");
-    if first.is_counts {
-        let kinds = different.map_or("more than 1000".into(), |n| n.to_string());
+    if column.is_counts {
+        let kinds = kinds(column);
         why.push_str(&format!(
             "; they are {kinds} different whole numbers, so it could be `--task counts` or `--task \
              classification` as well"
         ));
     }
-    Ok((Task::Regression, why))
+    Ok(why)
 }

@@ -52,16 +52,7 @@ pub fn run(args: &UpdateArgs) -> Result<Ended, Failure> {
         .map_err(of_new_rows)?;
     let updated =
         before.update(&read.dataset).map_err(|e| predict::in_file(e, &args.table, &read.lines))?;
-    let x = read.dataset.x().view();
-    output::note(&predict::said(
-        "learnt from",
-        &before,
-        x,
-        &read.lines,
-        &read.dropped,
-        &read.stand_ins,
-        &[],
-    ));
+    output::note(&predict::Rows::from(&read).said("learnt from", &before));
     let found = updated.to_string();
     output::note(&if updated.has_drifted() { output::bad(&found) } else { found });
     signals::stop(&StopHandle::new(), "ending when the folder is whole; once more to end at once");
