@@ -9,7 +9,9 @@ use maud::{PreEscaped, html};
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
 use plotters::coord::ranged1d::Ranged;
-use plotters::prelude::{ChartBuilder, Color, ColorMap, RGBColor, ShapeStyle, TextStyle};
+use plotters::prelude::{
+    ChartBuilder, ChartContext, Color, ColorMap, RGBColor, ShapeStyle, TextStyle,
+};
 use plotters::prelude::{
     Circle, Cross, DrawingArea, DrawingAreaErrorKind, FontTransform, IntoDrawingArea, IntoFont,
     PathElement, Polygon, Rectangle, SVGBackend, Text, TriangleMarker, ViridisRGB,
@@ -35,8 +37,9 @@ const COLUMNS: usize = WIDTH as usize / 3;
 const POINT_CELL: i32 = 5;
 
 type Backend<'a> = SVGBackend<'a>;
-type Area<'a, 'b> = DrawingArea<Backend<'a>, Shift>;
+type Area<'a> = DrawingArea<Backend<'a>, Shift>;
 type Plane<'a> = DrawingArea<Backend<'a>, Cartesian2d<Coordinate, Coordinate>>;
+type Chart<'a, 'b> = ChartContext<'a, Backend<'b>, Cartesian2d<Coordinate, Coordinate>>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// All panels in one SVG file.
@@ -341,9 +344,7 @@ fn draw_panel(panel: &Panel, room: &Room, area: &Area) -> Drawn {
 
     let (x, y) = coordinates(panel);
     let x_labels = x.labels(TICKS);
-    let is_named = matches!(panel.x.scale, Scale::Names(_));
     let is_turned = is_turned(panel, &x_labels, room.left);
-
     let mut chart = ChartBuilder::on(area)
         .margin_top(room.head)
         .margin_left(8)
@@ -352,52 +353,44 @@ fn draw_panel(panel: &Panel, room: &Room, area: &Area) -> Drawn {
         .x_label_area_size(room.below)
         .y_label_area_size(room.left)
         .build_cartesian_2d(x, y)?;
-    let label = text(TEXT, INK, (HPos::Center, VPos::Center));
-    let is_bare = panel.x.scale == Scale::Bare && panel.y.scale == Scale::Bare;
-    if !is_bare {
-        let mut mesh = chart.configure_mesh();
-        mesh.axis_style(MUTED)
-            .bold_line_style(GRID)
-            .max_light_lines(0)
-            .x_labels(TICKS)
-            .y_labels(TICKS)
-            .label_style(label.clone())
-            .axis_desc_style(label)
-            .x_desc(panel.x.label.clone())
-            .y_desc(panel.y.label.clone());
-        if is_named {
-            mesh.disable_x_mesh();
-        }
-        if is_turned {
-            // Plotters writes upright names only.
-            mesh.x_labels(0).x_label_formatter(&|_| String::new());
-        }
-        if matches!(panel.y.scale, Scale::Names(_)) {
-            mesh.disable_y_mesh();
-        }
-        mesh.draw()?;
+    if panel.x.scale != Scale::Bare || panel.y.scale != Scale::Bare {
+        draw_axes(panel, is_turned, &mut chart)?;
     }
-    let plane = chart.plotting_area();
-    for mark in &panel.marks {
-        draw_mark(mark, plane, area)?;
-    }
+    let canvas = Canvas { plane: chart.plotting_area(), area };
+    panel.marks.iter().try_for_each(|mark| canvas.mark(mark))?;
     if is_turned {
-        let font = ("sans-serif", TEXT * 1.24).into_font().transform(FontTransform::Rotate270);
-        let style = TextStyle::from(font).color(&INK).pos(Pos::new(HPos::Right, VPos::Center));
-        let bottom = plane.get_pixel_range().1.end;
-        // If names would overlap, every second one is written, or fewer.
-        let every = x_labels.len() as f64 * TEXT / across(panel, room.left);
-        let every = every.ceil().max(1.0) as usize;
-        for (k, name) in x_labels.into_iter().enumerate().step_by(every) {
-            let (x, _) =
-                plane.map_coordinate(&(k as f64, plane.as_coord_spec().y_spec().range().start));
-            area.draw(&Text::new(name, (x, bottom + 10), style.clone()))?;
-        }
+        canvas.turned_names(x_labels, across(panel, room.left))?;
     }
     match colours_of(panel) {
-        Some(range) => draw_bar(range, plane, area),
+        Some(range) => canvas.bar(range),
         None => Ok(()),
     }
+}
+
+/// Draws the axes of a panel with their labels, without names that are turned.
+fn draw_axes(panel: &Panel, is_turned: bool, chart: &mut Chart) -> Drawn {
+    let label = text(TEXT, INK, (HPos::Center, VPos::Center));
+    let mut mesh = chart.configure_mesh();
+    mesh.axis_style(MUTED)
+        .bold_line_style(GRID)
+        .max_light_lines(0)
+        .x_labels(TICKS)
+        .y_labels(TICKS)
+        .label_style(label.clone())
+        .axis_desc_style(label)
+        .x_desc(panel.x.label.clone())
+        .y_desc(panel.y.label.clone());
+    if matches!(panel.x.scale, Scale::Names(_)) {
+        mesh.disable_x_mesh();
+    }
+    if is_turned {
+        // Plotters writes upright names only.
+        mesh.x_labels(0).x_label_formatter(&|_| String::new());
+    }
+    if matches!(panel.y.scale, Scale::Names(_)) {
+        mesh.disable_y_mesh();
+    }
+    mesh.draw()
 }
 
 /// A line of the legend: a sample of the mark, and its name.
@@ -433,98 +426,235 @@ fn draw_line(points: Vec<(i32, i32)>, style: ShapeStyle, area: &Area) -> Drawn {
     }
 }
 
-fn draw_mark(mark: &Mark, plane: &Plane, area: &Area) -> Drawn {
-    let (x_axis, y_axis) = (plane.as_coord_spec().x_spec(), plane.as_coord_spec().y_spec());
-    // The place at which a point is drawn, if it has one on both axes.
-    let place =
-        |x: f64, y: f64| Some(plane.map_coordinate(&(x_axis.on_axis(x)?, y_axis.on_axis(y)?)));
-    match mark {
-        Mark::Line { colour, points, .. } => {
-            // Long lines, such as traces, let the lines behind them shine through.
-            let (width, opacity) = if points.len() > 600 { (2, 0.75) } else { (3, 1.0) };
-            let is_drawn = |p: &[f64; 2]| place(p[0], p[1]).is_some();
-            for run in points.chunk_by(|a, b| is_drawn(a) == is_drawn(b)) {
-                let run = decimate::line(run, COLUMNS);
-                let run: Vec<_> = run.iter().filter_map(|[x, y]| place(*x, *y)).collect();
-                if let (Some(series), true) = (dots_of(mark), run.len() > 1) {
-                    // Eight symbols along the line, at other places for each series.
-                    let (first, last) = (run[0].0, run[run.len() - 1].0);
-                    for k in 0..8 {
-                        let share = (k as f64 + 0.2 + 0.12 * series as f64) / 8.0;
-                        let x = first + (share * f64::from(last - first)) as i32;
-                        if let Some(at) = run.iter().find(|at| at.0 >= x) {
-                            draw_dot(*at, series, colour.rgb(), area)?;
-                        }
+/// The points of the lower or upper end of a band.
+fn end_of_band(x: &[f64], y: &[f64]) -> Vec<[f64; 2]> {
+    let points: Vec<[f64; 2]> = x.iter().zip(y).map(|(x, y)| [*x, *y]).collect();
+    decimate::line(&points, COLUMNS)
+}
+
+/// Where the marks of a panel are drawn.
+struct Canvas<'a, 'b> {
+    plane: &'a Plane<'b>,
+    area: &'a Area<'b>,
+}
+
+impl Canvas<'_, '_> {
+    /// The place at which a point is drawn, if it has one on both axes.
+    fn place(&self, x: f64, y: f64) -> Option<(i32, i32)> {
+        let axes = self.plane.as_coord_spec();
+        let at = (axes.x_spec().on_axis(x)?, axes.y_spec().on_axis(y)?);
+        Some(self.plane.map_coordinate(&at))
+    }
+
+    /// A line between the places that its points have.
+    fn line(
+        &self,
+        points: impl IntoIterator<Item = (f64, f64)>,
+        colour: RGBColor,
+        width: u32,
+    ) -> Drawn {
+        let places = points.into_iter().filter_map(|(x, y)| self.place(x, y)).collect();
+        draw_line(places, colour.stroke_width(width), self.area)
+    }
+
+    fn mark(&self, mark: &Mark) -> Drawn {
+        match mark {
+            Mark::Line { colour, points, .. } => self.curve(points, colour.rgb(), dots_of(mark)),
+            Mark::Points { colour, symbol, points, .. } => {
+                self.points(points.iter().map(|[x, y]| (*x, *y)), *symbol, colour.rgb())
+            }
+            Mark::Band { colour, x, low, high, .. } => {
+                let mut outline = end_of_band(x, low);
+                outline.extend(end_of_band(x, high).into_iter().rev());
+                let outline: Vec<_> =
+                    outline.iter().filter_map(|[x, y]| self.place(*x, *y)).collect();
+                match outline.len() {
+                    0..3 => Ok(()),
+                    _ => self.area.draw(&Polygon::new(outline, colour.rgb().mix(0.3))),
+                }
+            }
+            Mark::Bars { colour, edges, heights, .. } => self.bars(edges, heights, colour.rgb()),
+            Mark::Boxes { colour, boxes, .. } => self.boxes(boxes, colour.rgb()),
+            Mark::Intervals { colour, intervals, .. } => {
+                intervals.iter().try_for_each(|interval| self.interval(interval, colour.rgb()))
+            }
+            Mark::Cells { values, range, palette, text } => {
+                values.iter().enumerate().try_for_each(|(row, values)| {
+                    let words = text.get(row).map_or(&[][..], Vec::as_slice);
+                    let colour = |value: &f64| cell_colour(*value, *range, *palette);
+                    let colours: Vec<_> = values.iter().map(colour).collect();
+                    self.row(row as f64, &colours, words)
+                })
+            }
+            Mark::Rule { colour, place, .. } => self.line(self.ends(*place), colour.rgb(), 3),
+        }
+    }
+
+    /// A line through points, with symbols if it is of a series that has some.
+    fn curve(&self, points: &[[f64; 2]], colour: RGBColor, series: Option<usize>) -> Drawn {
+        // Long lines, such as traces, let the lines behind them shine through.
+        let (width, opacity) = if points.len() > 600 { (2, 0.75) } else { (3, 1.0) };
+        let is_drawn = |p: &[f64; 2]| self.place(p[0], p[1]).is_some();
+        for run in points.chunk_by(|a, b| is_drawn(a) == is_drawn(b)) {
+            let run = decimate::line(run, COLUMNS);
+            let run: Vec<_> = run.iter().filter_map(|[x, y]| self.place(*x, *y)).collect();
+            if let (Some(series), true) = (series, run.len() > 1) {
+                // Eight symbols along the line, at other places for each series.
+                let (first, last) = (run[0].0, run[run.len() - 1].0);
+                for k in 0..8 {
+                    let share = (k as f64 + 0.2 + 0.12 * series as f64) / 8.0;
+                    let x = first + (share * f64::from(last - first)) as i32;
+                    if let Some(at) = run.iter().find(|at| at.0 >= x) {
+                        draw_dot(*at, series, colour, self.area)?;
                     }
                 }
-                draw_line(run, colour.rgb().mix(opacity).stroke_width(width), area)?;
             }
-            Ok(())
+            draw_line(run, colour.mix(opacity).stroke_width(width), self.area)?;
         }
-        Mark::Points { colour, symbol, points, .. } => {
-            let places: Vec<_> = points.iter().filter_map(|[x, y]| place(*x, *y)).collect();
-            for at in decimate::points(&places, POINT_CELL) {
-                draw_symbol(at, *symbol, colour.rgb(), area)?;
+        Ok(())
+    }
+
+    fn points(
+        &self,
+        points: impl Iterator<Item = (f64, f64)>,
+        symbol: Symbol,
+        colour: RGBColor,
+    ) -> Drawn {
+        let places: Vec<_> = points.filter_map(|(x, y)| self.place(x, y)).collect();
+        decimate::points(&places, POINT_CELL)
+            .into_iter()
+            .try_for_each(|at| draw_symbol(at, symbol, colour, self.area))
+    }
+
+    fn bars(&self, edges: &[f64], heights: &[f64], colour: RGBColor) -> Drawn {
+        let axis = self.plane.as_coord_spec().y_spec();
+        // On a logarithmic axis bars stand on its end.
+        let base = if axis.on_axis(0.0).is_some() { 0.0 } else { axis.range().start };
+        for (ends, height) in edges.windows(2).zip(heights) {
+            let ends = (self.place(ends[0], base), self.place(ends[1], *height));
+            if let ((Some(a), Some(b)), true) = (ends, *height > 0.0) {
+                // A gap of one unit between neighbours.
+                let bar = [(a.0 + 1, b.1), (b.0.max(a.0 + 2), a.1)];
+                self.area.draw(&Rectangle::new(bar, colour.mix(0.6).filled()))?;
             }
-            Ok(())
         }
-        Mark::Band { colour, x, low, high, .. } => {
-            let ends = |ends: &[f64]| -> Vec<[f64; 2]> {
-                x.iter().zip(ends).map(|(x, y)| [*x, *y]).collect()
-            };
-            let mut outline = decimate::line(&ends(low), COLUMNS);
-            outline.extend(decimate::line(&ends(high), COLUMNS).into_iter().rev());
-            let outline: Vec<_> = outline.iter().filter_map(|[x, y]| place(*x, *y)).collect();
-            match outline.len() {
-                0..3 => Ok(()),
-                _ => area.draw(&Polygon::new(outline, colour.rgb().mix(0.3))),
+        Ok(())
+    }
+
+    fn interval(&self, Interval { at, value, inner, outer }: &Interval, colour: RGBColor) -> Drawn {
+        for (ends, width) in [(outer, 3), (inner, 9)] {
+            self.line(ends.map(|x| (x, *at)), colour, width)?;
+        }
+        match self.place(*value, *at) {
+            Some(centre) => self.area.draw(&Circle::new(centre, 8, INK.filled())),
+            None => Ok(()),
+        }
+    }
+
+    /// The ends of a rule.
+    fn ends(&self, place: Place) -> [(f64, f64); 2] {
+        let axes = self.plane.as_coord_spec();
+        let (xs, ys) = (axes.x_spec().range(), axes.y_spec().range());
+        match place {
+            Place::Horizontal(y) => [(xs.start, y), (xs.end, y)],
+            Place::Vertical(x) => [(x, ys.start), (x, ys.end)],
+            Place::Diagonal => {
+                let from = xs.start.min(xs.end).max(ys.start.min(ys.end));
+                let to = xs.start.max(xs.end).min(ys.start.max(ys.end));
+                [(from, from), (to, to)]
             }
         }
-        Mark::Bars { colour, edges, heights, .. } => {
-            // On a logarithmic axis bars stand on its end.
-            let base = if y_axis.on_axis(0.0).is_some() { 0.0 } else { y_axis.range().start };
-            for (ends, height) in edges.windows(2).zip(heights) {
-                let ends = (place(ends[0], base), place(ends[1], *height));
-                if let ((Some(a), Some(b)), true) = (ends, *height > 0.0) {
-                    // A gap of one unit between neighbours.
-                    let bar = [(a.0 + 1, b.1), (b.0.max(a.0 + 2), a.1)];
-                    area.draw(&Rectangle::new(bar, colour.rgb().mix(0.6).filled()))?;
+    }
+
+    /// Part by part, so that the same parts of all boxes become one path.
+    fn boxes(&self, boxes: &[BoxPlot], colour: RGBColor) -> Drawn {
+        for BoxPlot { at, lower, upper, .. } in boxes {
+            let corners = (self.place(at - 0.3, *upper), self.place(at + 0.3, *lower));
+            if let (Some(a), Some(b)) = corners {
+                self.area.draw(&Rectangle::new([a, b], colour.mix(0.3).filled()))?;
+            }
+        }
+        for BoxPlot { at, low, lower, upper, high, .. } in boxes {
+            let (left, right) = (at - 0.3, at + 0.3);
+            self.line([(*at, *low), (*at, *lower)], colour, 3)?;
+            self.line([(*at, *upper), (*at, *high)], colour, 3)?;
+            for end in [low, high] {
+                self.line([(at - 0.15, *end), (at + 0.15, *end)], colour, 3)?;
+            }
+            let corners =
+                [(left, lower), (right, lower), (right, upper), (left, upper), (left, lower)];
+            self.line(corners.map(|(x, y)| (x, *y)), colour, 3)?;
+        }
+        for BoxPlot { at, median, .. } in boxes {
+            self.line([(at - 0.3, *median), (at + 0.3, *median)], colour, 6)?;
+        }
+        let outliers = boxes.iter().flat_map(|plot| plot.outliers.iter().map(|y| (plot.at, *y)));
+        self.points(outliers, Symbol::Dot, colour)
+    }
+
+    /// A row of cells; neighbours of one colour become one rectangle.
+    fn row(&self, y: f64, colours: &[Option<RGBColor>], words: &[String]) -> Drawn {
+        let mut start = 0;
+        for run in colours.chunk_by(PartialEq::eq) {
+            let (from, to) = (start as f64 - 0.5, (start + run.len()) as f64 - 0.5);
+            let corners = (self.place(from, y - 0.5), self.place(to, y + 0.5));
+            if let (Some(colour), (Some(a), Some(b))) = (run[0], corners) {
+                // One unit more, so that no ground shows between neighbours.
+                let cells = [a, (b.0 + 1, b.1 + 1)];
+                self.area.draw(&Rectangle::new(cells, colour.filled()))?;
+            }
+            start += run.len();
+        }
+        for (k, word) in words.iter().enumerate().filter(|(_, word)| !word.is_empty()) {
+            let is_dark = match colours.get(k).copied().flatten() {
+                Some(RGBColor(r, g, b)) => {
+                    0.299 * f64::from(r) + 0.587 * f64::from(g) + 0.114 * f64::from(b) < 140.0
                 }
-            }
-            Ok(())
-        }
-        Mark::Boxes { colour, boxes, .. } => draw_boxes(boxes, colour.rgb(), &place, area),
-        Mark::Intervals { colour, intervals, .. } => intervals.iter().try_for_each(|interval| {
-            let Interval { at, value, inner, outer } = interval;
-            for (ends, width) in [(outer, 3), (inner, 9)] {
-                let ends = ends.iter().filter_map(|x| place(*x, *at)).collect();
-                draw_line(ends, colour.rgb().stroke_width(width), area)?;
-            }
-            match place(*value, *at) {
-                Some(centre) => area.draw(&Circle::new(centre, 8, INK.filled())),
-                None => Ok(()),
-            }
-        }),
-        Mark::Cells { values, range, palette, text } => {
-            values.iter().enumerate().try_for_each(|(row, values)| {
-                let words = text.get(row).map_or(&[][..], Vec::as_slice);
-                draw_row(row, values, words, (*range, *palette), &place, area)
-            })
-        }
-        Mark::Rule { colour, place: rule, .. } => {
-            let (xs, ys) = (x_axis.range(), y_axis.range());
-            let ends = match rule {
-                Place::Horizontal(y) => [(xs.start, *y), (xs.end, *y)],
-                Place::Vertical(x) => [(*x, ys.start), (*x, ys.end)],
-                Place::Diagonal => {
-                    let from = xs.start.min(xs.end).max(ys.start.min(ys.end));
-                    let to = xs.start.max(xs.end).min(ys.start.max(ys.end));
-                    [(from, from), (to, to)]
-                }
+                None => false,
             };
-            let ends = ends.iter().filter_map(|(x, y)| place(*x, *y)).collect();
-            draw_line(ends, colour.rgb().stroke_width(3), area)
+            // Black and white do not change with the page.
+            let colour = if is_dark { RGBColor(255, 255, 255) } else { RGBColor(0, 0, 0) };
+            if let Some(at) = self.place(k as f64, y) {
+                let style = text(0.9 * TEXT, colour, (HPos::Center, VPos::Center));
+                self.area.draw(&Text::new(word.clone(), at, style))?;
+            }
         }
+        Ok(())
+    }
+
+    /// Names below the horizontal axis that are turned, and have this width all together.
+    fn turned_names(&self, names: Vec<String>, across: f64) -> Drawn {
+        let font = ("sans-serif", TEXT * 1.24).into_font().transform(FontTransform::Rotate270);
+        let style = TextStyle::from(font).color(&INK).pos(Pos::new(HPos::Right, VPos::Center));
+        let bottom = self.plane.get_pixel_range().1.end;
+        let y = self.plane.as_coord_spec().y_spec().range().start;
+        // If names would overlap, every second one is written, or fewer.
+        let every = (names.len() as f64 * TEXT / across).ceil().max(1.0) as usize;
+        for (k, name) in names.into_iter().enumerate().step_by(every) {
+            let (x, _) = self.plane.map_coordinate(&(k as f64, y));
+            self.area.draw(&Text::new(name, (x, bottom + 10), style.clone()))?;
+        }
+        Ok(())
+    }
+
+    /// The scale of the colours of cells, to the right of them.
+    fn bar(&self, [low, high]: [f64; 2]) -> Drawn {
+        let (_, rows) = self.plane.get_pixel_range();
+        let (top, bottom) = (rows.start, rows.end);
+        let left = WIDTH as i32 - 122;
+        let level = |share: f64| bottom - (share * f64::from(bottom - top)) as i32;
+        for k in 0..32 {
+            let colour = ViridisRGB.get_color(f64::from(k) / 31.0);
+            let ends =
+                [(left, level(f64::from(k + 1) / 32.0)), (left + 22, level(f64::from(k) / 32.0))];
+            self.area.draw(&Rectangle::new(ends, colour.filled()))?;
+        }
+        for share in [0.0, 0.5, 1.0] {
+            let style = text(TEXT, INK, (HPos::Left, VPos::Center));
+            let at = (left + 30, level(share).clamp(top + 10, bottom - 10));
+            self.area.draw(&Text::new(number(low + share * (high - low)), at, style))?;
+        }
+        Ok(())
     }
 }
 
@@ -564,82 +694,6 @@ fn draw_symbol(at: (i32, i32), symbol: Symbol, colour: RGBColor, area: &Area) ->
     }
 }
 
-/// Part by part, so that the same parts of all boxes become one path.
-fn draw_boxes(
-    boxes: &[BoxPlot],
-    colour: RGBColor,
-    place: &impl Fn(f64, f64) -> Option<(i32, i32)>,
-    area: &Area,
-) -> Drawn {
-    let line = |ends: [(f64, f64); 2], width| {
-        let ends = ends.iter().filter_map(|(x, y)| place(*x, *y)).collect();
-        draw_line(ends, colour.stroke_width(width), area)
-    };
-    for BoxPlot { at, lower, upper, .. } in boxes {
-        if let (Some(a), Some(b)) = (place(at - 0.3, *upper), place(at + 0.3, *lower)) {
-            area.draw(&Rectangle::new([a, b], colour.mix(0.3).filled()))?;
-        }
-    }
-    for BoxPlot { at, low, lower, upper, high, .. } in boxes {
-        let (left, right) = (at - 0.3, at + 0.3);
-        line([(*at, *low), (*at, *lower)], 3)?;
-        line([(*at, *upper), (*at, *high)], 3)?;
-        for end in [low, high] {
-            line([(at - 0.15, *end), (at + 0.15, *end)], 3)?;
-        }
-        let corners = [(left, lower), (right, lower), (right, upper), (left, upper), (left, lower)];
-        let corners = corners.iter().filter_map(|(x, y)| place(*x, **y)).collect();
-        draw_line(corners, colour.stroke_width(3), area)?;
-    }
-    for BoxPlot { at, median, .. } in boxes {
-        line([(at - 0.3, *median), (at + 0.3, *median)], 6)?;
-    }
-    let outliers = boxes.iter().flat_map(|plot| plot.outliers.iter().map(|y| (plot.at, *y)));
-    let outliers: Vec<_> = outliers.filter_map(|(x, y)| place(x, y)).collect();
-    decimate::points(&outliers, POINT_CELL)
-        .into_iter()
-        .try_for_each(|at| draw_symbol(at, Symbol::Dot, colour, area))
-}
-
-/// A row of cells; neighbours of one colour become one rectangle.
-fn draw_row(
-    row: usize,
-    values: &[f64],
-    words: &[String],
-    (range, palette): ([f64; 2], Palette),
-    place: &impl Fn(f64, f64) -> Option<(i32, i32)>,
-    area: &Area,
-) -> Drawn {
-    let y = row as f64;
-    let colours: Vec<Option<RGBColor>> =
-        values.iter().map(|value| cell_colour(*value, range, palette)).collect();
-    let mut start = 0;
-    for run in colours.chunk_by(PartialEq::eq) {
-        let (from, to) = (start as f64 - 0.5, (start + run.len()) as f64 - 0.5);
-        if let (Some(colour), Some(a), Some(b)) = (run[0], place(from, y - 0.5), place(to, y + 0.5))
-        {
-            // One unit more, so that no ground shows between neighbours.
-            area.draw(&Rectangle::new([a, (b.0 + 1, b.1 + 1)], colour.filled()))?;
-        }
-        start += run.len();
-    }
-    for (k, word) in words.iter().enumerate().filter(|(_, word)| !word.is_empty()) {
-        let is_dark = match colours.get(k).copied().flatten() {
-            Some(RGBColor(r, g, b)) => {
-                0.299 * f64::from(r) + 0.587 * f64::from(g) + 0.114 * f64::from(b) < 140.0
-            }
-            None => false,
-        };
-        // Black and white do not change with the page.
-        let colour = if is_dark { RGBColor(255, 255, 255) } else { RGBColor(0, 0, 0) };
-        if let Some(at) = place(k as f64, y) {
-            let style = text(0.9 * TEXT, colour, (HPos::Center, VPos::Center));
-            area.draw(&Text::new(word.clone(), at, style))?;
-        }
-    }
-    Ok(())
-}
-
 /// One of 32 shades.
 fn cell_colour(value: f64, [low, high]: [f64; 2], palette: Palette) -> Option<RGBColor> {
     if !value.is_finite() {
@@ -654,26 +708,6 @@ fn cell_colour(value: f64, [low, high]: [f64; 2], palette: Palette) -> Option<RG
             RGBColor(level, level, level)
         }
     })
-}
-
-/// Draws the scale of the colours of cells, to the right of them.
-fn draw_bar([low, high]: [f64; 2], plane: &Plane, area: &Area) -> Drawn {
-    let (_, rows) = plane.get_pixel_range();
-    let (top, bottom) = (rows.start, rows.end);
-    let left = WIDTH as i32 - 122;
-    let level = |share: f64| bottom - (share * f64::from(bottom - top)) as i32;
-    for k in 0..32 {
-        let colour = ViridisRGB.get_color(f64::from(k) / 31.0);
-        let ends =
-            [(left, level(f64::from(k + 1) / 32.0)), (left + 22, level(f64::from(k) / 32.0))];
-        area.draw(&Rectangle::new(ends, colour.filled()))?;
-    }
-    for share in [0.0, 0.5, 1.0] {
-        let style = text(TEXT, INK, (HPos::Left, VPos::Center));
-        let at = (left + 30, level(share).clamp(top + 10, bottom - 10));
-        area.draw(&Text::new(number(low + share * (high - low)), at, style))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

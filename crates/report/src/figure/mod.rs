@@ -239,6 +239,38 @@ pub enum Palette {
     Grey,
 }
 
+impl Mark {
+    /// A line without a name.
+    pub(crate) fn line(colour: Colour, points: Vec<[f64; 2]>) -> Self {
+        Self::Line { name: None, colour, points }
+    }
+
+    /// Points without a name.
+    pub(crate) fn points(colour: Colour, symbol: Symbol, points: Vec<[f64; 2]>) -> Self {
+        Self::Points { name: None, colour, symbol, points }
+    }
+
+    /// A rule without a name.
+    pub(crate) fn rule(colour: Colour, place: Place) -> Self {
+        Self::Rule { name: None, colour, place }
+    }
+
+    /// The mark with an entry in the legend.
+    pub(crate) fn named(mut self, entry: impl Into<String>) -> Self {
+        match &mut self {
+            Self::Line { name, .. }
+            | Self::Points { name, .. }
+            | Self::Band { name, .. }
+            | Self::Bars { name, .. }
+            | Self::Boxes { name, .. }
+            | Self::Intervals { name, .. }
+            | Self::Rule { name, .. } => *name = Some(entry.into()),
+            Self::Cells { .. } => {}
+        }
+        self
+    }
+}
+
 impl Figure {
     /// A figure whose panels may stand side by side as the page allows.
     pub fn new(name: &str, title: impl Into<String>, caption: impl Into<String>) -> Self {

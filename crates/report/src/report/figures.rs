@@ -3,7 +3,7 @@
 use bnn_mcmc::Error;
 use bnn_mcmc::draws::LadderReport;
 use bnn_mcmc::fit::Fit;
-use bnn_mcmc::predict::{Bins, Pit};
+use bnn_mcmc::predict::{Bins, Pit, Predictions};
 use ndarray::{ArrayView2, Axis};
 
 use super::Findings;
@@ -23,67 +23,86 @@ const COLUMNS: usize = 3;
 
 /// Figures of the predictions.
 pub(super) fn predictions(findings: &Findings) -> Vec<Named> {
-    let Findings { fit, few, rows, scored, .. } = findings;
-    let mut figures: Vec<Named> = Vec::new();
-    if fit.training().response().classes().is_some() {
-        figures
-            .push(("The confusion matrix", scored.confusion().map(|m| uncertainty::confusion(&m))));
-        // The bins of the score, so that the page has one calibration error.
-        let curve = scored.reliability(Bins::default());
-        let reliability = curve.and_then(|curve| calibration::reliability(&[("", &curve)]));
-        figures.push(("The reliability curve", reliability));
-        let observed = scored.observed().and_then(|response| response.classes());
-        let entropies = scored.uncertainty().and_then(|u| uncertainty::entropies(&u, observed));
-        figures.push(("Entropies", entropies));
-    } else {
-        let methods = [Method { name: "", predictions: scored }];
-        let seed = fit.draws().info().seed;
-        // For rows that the model has learnt from, the transform is computed as if each had been
-        // left out.
-        let pit = match findings.are_new {
-            true => scored.pit(seed),
-            false => few
-                .loo_pit(seed)
-                .map(|pit| Pit { values: pit.values.select(Axis(0), &findings.chosen) }),
-        };
-        let several = scored.response_names().len() > 1;
-        for (column, name) in scored.response_names().iter().enumerate().take(COLUMNS) {
-            // The names of figures are links, and titles tell responses apart.
-            let own = |figure: Result<Figure, Error>| {
-                figure.map(|figure| match several {
-                    true => Figure {
-                        name: format!("{}-{column}", figure.name),
-                        title: format!("{}: {name}", figure.title),
-                        ..figure
-                    },
-                    false => figure,
-                })
-            };
-            let observed = predictive::observed_against_predicted(&methods, column, LEVEL);
-            figures.push(("Observed against predicted values", own(observed)));
-            let along = match rows.n_features() {
-                1 => predictive::against_feature(&methods, rows, 0, column, LEVEL),
-                _ => predictive::against_first_component(&methods, rows, column, LEVEL),
-            };
-            figures.push(("Predictions along the features", own(along)));
-            if let Ok(pit) = &pit {
-                figures.push(("Residuals", own(predictive::residuals(scored, pit, column))));
-            }
-        }
-        match pit {
-            Ok(pit) => {
-                let uniform = match findings.are_new {
-                    true => calibration::pit(&pit),
-                    false => calibration::loo_pit(&pit),
-                };
-                figures.push(("The probability integral transform", Ok(uniform)));
-                figures.push(("The coverage of intervals", Ok(calibration::coverage_of_pit(&pit))));
-            }
-            Err(error) => figures.push(("The probability integral transform", Err(error))),
-        }
-    }
+    let mut figures = match findings.fit.training().response().classes() {
+        Some(_) => of_classes(&findings.scored),
+        None => of_numbers(findings),
+    };
     if let Ok(loo) = &findings.loo {
         figures.push(("Pareto k", Ok(by_line(findings.fit, calibration::pareto_k(loo)))));
+    }
+    figures
+}
+
+/// Figures of the predictions of classes.
+fn of_classes(scored: &Predictions) -> Vec<Named> {
+    let confusion = scored.confusion().map(|m| uncertainty::confusion(&m));
+    // The bins of the score, so that the page has one calibration error.
+    let curve = scored.reliability(Bins::default());
+    let reliability = curve.and_then(|curve| calibration::reliability(&[("", &curve)]));
+    let observed = scored.observed().and_then(|response| response.classes());
+    let entropies = scored.uncertainty().and_then(|u| uncertainty::entropies(&u, observed));
+    vec![
+        ("The confusion matrix", confusion),
+        ("The reliability curve", reliability),
+        ("Entropies", entropies),
+    ]
+}
+
+/// Figures of the predictions of other responses: of each column, then of all.
+fn of_numbers(findings: &Findings) -> Vec<Named> {
+    let Findings { fit, few, scored, .. } = findings;
+    let seed = fit.draws().info().seed;
+    // For rows that the model has learnt from, the transform is computed as if each had been
+    // left out.
+    let pit = match findings.are_new {
+        true => scored.pit(seed),
+        false => few
+            .loo_pit(seed)
+            .map(|pit| Pit { values: pit.values.select(Axis(0), &findings.chosen) }),
+    };
+    let columns = 0..scored.response_names().len().min(COLUMNS);
+    let mut figures: Vec<Named> =
+        columns.flat_map(|column| of_column(findings, pit.as_ref().ok(), column)).collect();
+    match pit {
+        Ok(pit) => {
+            let uniform = match findings.are_new {
+                true => calibration::pit(&pit),
+                false => calibration::loo_pit(&pit),
+            };
+            figures.push(("The probability integral transform", Ok(uniform)));
+            figures.push(("The coverage of intervals", Ok(calibration::coverage_of_pit(&pit))));
+        }
+        Err(error) => figures.push(("The probability integral transform", Err(error))),
+    }
+    figures
+}
+
+/// Figures of the predictions of one column of the response.
+fn of_column(findings: &Findings, pit: Option<&Pit>, column: usize) -> Vec<Named> {
+    let Findings { rows, scored, .. } = findings;
+    let (methods, names) = ([Method { name: "", predictions: scored }], scored.response_names());
+    // The names of figures are links, and titles tell responses apart.
+    let own = |figure: Result<Figure, Error>| {
+        figure.map(|figure| match names.len() > 1 {
+            true => Figure {
+                name: format!("{}-{column}", figure.name),
+                title: format!("{}: {}", figure.title, names[column]),
+                ..figure
+            },
+            false => figure,
+        })
+    };
+    let observed = predictive::observed_against_predicted(&methods, column, LEVEL);
+    let along = match rows.n_features() {
+        1 => predictive::against_feature(&methods, rows, 0, column, LEVEL),
+        _ => predictive::against_first_component(&methods, rows, column, LEVEL),
+    };
+    let mut figures = vec![
+        ("Observed against predicted values", own(observed)),
+        ("Predictions along the features", own(along)),
+    ];
+    if let Some(pit) = pit {
+        figures.push(("Residuals", own(predictive::residuals(scored, pit, column))));
     }
     figures
 }

@@ -32,23 +32,7 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
         (_, false) => "above 0.95 in rows that were learnt from",
     };
     let line = |response: &str, name: &str, value: f64, linear, baseline: &[(&str, f64)]| {
-        let (label, better) = match name {
-            "rmse" => ("Root mean squared error", "lower is better"),
-            "mae" => ("Mean absolute error", "lower is better"),
-            "mae_median" => ("Mean absolute error of the medians of new draws", "lower is better"),
-            "crps" => ("Continuous ranked probability score", "lower is better"),
-            "coverage_95" => ("Share of responses within their 95 % interval", coverage),
-            "width_95" => ("Mean width of the 95 % intervals", "narrower is better at 0.95"),
-            "accuracy" => ("Share of rows whose class is right", "higher is better"),
-            "brier" => ("Brier score", "lower is better"),
-            "concordance" => ("Concordance: pairs of rows in the right order", "higher is better"),
-            "integrated_brier" => ("Integrated Brier score of survival", "lower is better"),
-            "ece" => ("Expected calibration error, 15 bins of equal width", "lower is better"),
-            "log_predictive_density" => {
-                ("Log predictive density of a row, nats", "higher is better")
-            }
-            _ => return None,
-        };
+        let (label, better) = in_words(name, coverage)?;
         let baseline = baseline.iter().find(|(other, _)| *other == name).map(|(_, v)| *v);
         let label = match name {
             "rmse" | "mae" if !scored.centre().is_mean() => format!("{label} of medians"),
@@ -86,6 +70,25 @@ pub(super) fn lines(findings: &Findings) -> Result<Vec<Line>, Error> {
     let joint = scores.scores.iter().filter(|score| score.name == "log_predictive_density");
     lines.extend(joint.filter_map(by_row));
     Ok(lines)
+}
+
+/// The label of a score, and the values that are good, with those of the coverage; `None` of scores that have no line.
+fn in_words(name: &str, coverage: &'static str) -> Option<(&'static str, &'static str)> {
+    Some(match name {
+        "rmse" => ("Root mean squared error", "lower is better"),
+        "mae" => ("Mean absolute error", "lower is better"),
+        "mae_median" => ("Mean absolute error of the medians of new draws", "lower is better"),
+        "crps" => ("Continuous ranked probability score", "lower is better"),
+        "coverage_95" => ("Share of responses within their 95 % interval", coverage),
+        "width_95" => ("Mean width of the 95 % intervals", "narrower is better at 0.95"),
+        "accuracy" => ("Share of rows whose class is right", "higher is better"),
+        "brier" => ("Brier score", "lower is better"),
+        "concordance" => ("Concordance: pairs of rows in the right order", "higher is better"),
+        "integrated_brier" => ("Integrated Brier score of survival", "lower is better"),
+        "ece" => ("Expected calibration error, 15 bins of equal width", "lower is better"),
+        "log_predictive_density" => ("Log predictive density of a row, nats", "higher is better"),
+        _ => return None,
+    })
 }
 
 /// The scores of each column of a real response.

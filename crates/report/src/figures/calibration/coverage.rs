@@ -90,9 +90,5 @@ fn coverage_panel(n: usize) -> Panel {
             low,
             high,
         })
-        .mark(Mark::Rule {
-            name: Some("calibrated".into()),
-            colour: Colour::Ink,
-            place: Place::Diagonal,
-        })
+        .mark(Mark::rule(Colour::Ink, Place::Diagonal).named("calibrated"))
 }

@@ -19,17 +19,10 @@ pub fn pareto_k(loo: &Loo) -> Figure {
         let rows = evenly(rows.len(), MOST_POINTS).into_iter().map(|k| rows[k]);
         rows.map(|row| [row as f64, loo.rows[row].k]).collect()
     };
-    let points = |name: &str, colour, symbol, rows: &[usize]| Mark::Points {
-        name: Some(name.into()),
-        colour,
-        symbol,
-        points: shown(rows),
+    let points = |name: &str, colour, symbol, rows: &[usize]| {
+        Mark::points(colour, symbol, shown(rows)).named(name)
     };
-    let rule = |name: String, colour, k| Mark::Rule {
-        name: Some(name),
-        colour,
-        place: Place::Horizontal(k),
-    };
+    let rule = |name: String, colour, k| Mark::rule(colour, Place::Horizontal(k)).named(name);
     let panel = Panel::new("", Axis::new("row"), Axis::new("Pareto k (no unit)"))
         .mark(rule(format!("threshold {}", rounded(threshold)), Colour::Series(3), threshold))
         .mark(points("reliable", Colour::Series(0), Symbol::Dot, &reliable))

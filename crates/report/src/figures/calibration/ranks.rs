@@ -49,12 +49,11 @@ pub fn ranks(report: &SbcReport) -> Figure {
             low: along(&mut band.iter().map(|[u, low, _]| low - u)),
             high: along(&mut band.iter().map(|[u, _, high]| high - u)),
         })
-        .mark(Mark::Rule { name: None, colour: Colour::Ink, place: Place::Horizontal(0.0) })
-        .mark(Mark::Line {
-            name: None,
-            colour: Colour::Series(0),
-            points: at.iter().zip(heights).map(|(x, y)| [*x, y]).collect(),
-        });
+        .mark(Mark::rule(Colour::Ink, Place::Horizontal(0.0)))
+        .mark(Mark::line(
+            Colour::Series(0),
+            at.iter().zip(heights).map(|(x, y)| [*x, y]).collect(),
+        ));
         figure = figure.panel(panel);
     }
     figure

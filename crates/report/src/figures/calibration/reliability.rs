@@ -37,11 +37,7 @@ pub fn reliability(curves: &[(&str, &Reliability)]) -> Result<Figure, Error> {
             high,
         });
     }
-    accuracy = accuracy.mark(Mark::Rule {
-        name: Some("calibrated".into()),
-        colour: Colour::Ink,
-        place: Place::Diagonal,
-    });
+    accuracy = accuracy.mark(Mark::rule(Colour::Ink, Place::Diagonal).named("calibrated"));
     let mut errors = Vec::new();
     for (k, (method, curve)) in curves.iter().enumerate() {
         let colour = Colour::Series(k);

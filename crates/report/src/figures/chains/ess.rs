@@ -28,11 +28,10 @@ pub fn ess(quantities: &[Quantity]) -> Result<Figure, Error> {
         let (chains, draws) = quantity.values.dim();
         let x = Axis::new("draws of each chain").range(0.0, draws as f64);
         let y = Axis::new("effective draws of all chains");
-        let mut panel = Panel::new(quantity.name, x, y).mark(Mark::Rule {
-            name: Some(format!("{ESS_PER_CHAIN} per chain")),
-            colour: Colour::Muted,
-            place: Place::Horizontal(ESS_PER_CHAIN * chains as f64),
-        });
+        let mut panel = Panel::new(quantity.name, x, y).mark(
+            Mark::rule(Colour::Muted, Place::Horizontal(ESS_PER_CHAIN * chains as f64))
+                .named(format!("{ESS_PER_CHAIN} per chain")),
+        );
         let mut counts: Vec<usize> = (1..=SHARES).map(|k| k * draws / SHARES).collect();
         counts.dedup();
         let first = |n: &usize| quantity.values.slice(s![.., ..*n]);

@@ -69,11 +69,8 @@ fn rank_histogram(quantity: &Quantity, shown: &Shown) -> Panel {
     };
     let bins = BINS.min(draws);
     let edge = |bin: usize| bin as f64 * (chains * draws) as f64 / bins as f64;
-    let mut panel = Panel::new("ranks", x, y).mark(Mark::Rule {
-        name: None,
-        colour: Colour::Muted,
-        place: Place::Horizontal(draws as f64 / bins as f64),
-    });
+    let mut panel = Panel::new("ranks", x, y)
+        .mark(Mark::rule(Colour::Muted, Place::Horizontal(draws as f64 / bins as f64)));
     for (chain, colour, name) in shown.iter() {
         let mut counts = vec![0.0; bins];
         for rank in ranks.row(chain) {

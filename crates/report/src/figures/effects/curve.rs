@@ -4,9 +4,11 @@ use bnn_mcmc::Error;
 use bnn_mcmc::data::ValueKind;
 use bnn_mcmc::diagnostics::quantile;
 use bnn_mcmc::explain::Effect;
+use bnn_mcmc::predict::Interval;
+use ndarray::{Array2, s};
 
 use super::{OUTPUTS, on_axis};
-use crate::figure::{Axis, Colour, Figure, Interval, Mark, Panel, Symbol};
+use crate::figure::{self, Axis, Colour, Figure, Mark, Panel, Symbol};
 
 /// The most individual curves.
 const CURVES: usize = 8;
@@ -23,71 +25,97 @@ pub fn curve(effect: &Effect) -> Result<Figure, Error> {
     if draws * points == 0 {
         return Err(Error::shape("draws and points of the effect", 0, "at least 1"));
     }
-    let is_average = effect.individual.is_some();
-    let are_labels = effect.points.kind == ValueKind::Label;
     let column = &effect.points.column;
-    let (name, title) = match is_average {
+    let (name, title) = match effect.individual.is_some() {
         true => ("partial-dependence", format!("Predictions by {column}, on average")),
         false => ("accumulated-local-effect", format!("The effect of {column}, accumulated")),
     };
-    let (mean, [half, most]) = (effect.mean(), [effect.interval(0.5)?, effect.interval(0.9)?]);
-    let shown = effect.outputs.len().min(OUTPUTS);
-    let mut panels = Vec::new();
-    for (j, output) in effect.outputs.iter().enumerate().take(shown) {
+    let summary = Summary {
+        effect,
+        mean: effect.mean(),
+        half: effect.interval(0.5)?,
+        most: effect.interval(0.9)?,
+    };
+    let panel = match effect.points.kind {
+        ValueKind::Label => Summary::labels,
+        _ => Summary::line,
+    };
+    let mut figure = Figure::new(name, title, caption(effect));
+    for (j, output) in effect.outputs.iter().enumerate().take(OUTPUTS) {
         let title = if effect.outputs.len() > 1 { &output[..] } else { "" };
-        let panel = if are_labels {
-            let names = || effect.points.words.iter().map(String::as_str);
-            let intervals = (0..points).map(|k| Interval {
-                at: k as f64,
-                value: mean[(k, j)],
-                inner: [half.lower[(k, j)], half.upper[(k, j)]],
-                outer: [most.lower[(k, j)], most.upper[(k, j)]],
-            });
-            let aspect = (0.2 + 0.09 * points as f64).clamp(0.4, 3.0);
-            Panel {
-                aspect,
-                ..Panel::new(title, Axis::new(output), Axis::names(column, names()).reversed())
-            }
-            .mark(Mark::Intervals {
+        figure = figure.panel(panel(&summary, title, j));
+    }
+    Ok(figure)
+}
+
+/// An effect, with its mean and intervals of 50 and 90 %.
+struct Summary<'a> {
+    effect: &'a Effect,
+    mean: Array2<f64>,
+    half: Interval,
+    most: Interval,
+}
+
+impl Summary<'_> {
+    /// The panel of the output `j` of a column of labels, a line for each.
+    fn labels(&self, title: &str, j: usize) -> Panel {
+        let Self { effect, mean, half, most } = self;
+        let names = effect.points.words.iter().map(String::as_str);
+        let ends = |of: &Interval, k| [of.lower[(k, j)], of.upper[(k, j)]];
+        let intervals = (0..mean.nrows()).map(|k| figure::Interval {
+            at: k as f64,
+            value: mean[(k, j)],
+            inner: ends(half, k),
+            outer: ends(most, k),
+        });
+        let aspect = (0.2 + 0.09 * mean.nrows() as f64).clamp(0.4, 3.0);
+        let y = Axis::names(&effect.points.column, names).reversed();
+        Panel { aspect, ..Panel::new(title, Axis::new(&effect.outputs[j]), y) }.mark(
+            Mark::Intervals {
                 name: Some("50 % and 90 %".into()),
                 colour: Colour::Series(0),
                 intervals: intervals.collect(),
-            })
-        } else {
-            let (axis, x) = on_axis(&effect.points, &effect.points.values);
-            let mut panel = Panel::new(title, axis, Axis::new(output));
-            let line = |name: Option<&str>, colour, y: Vec<f64>| Mark::Line {
-                name: name.map(Into::into),
-                colour,
-                points: x.iter().copied().zip(y).map(<[f64; 2]>::from).collect(),
-            };
-            if let Some(individual) = &effect.individual {
-                let rows = individual.dim().0;
-                for k in 0..rows.min(CURVES) {
-                    let row = k * rows / rows.min(CURVES);
-                    let y = individual.slice(ndarray::s![row, .., j]).to_vec();
-                    panel = panel.mark(line((k == 0).then_some("single rows"), Colour::Muted, y));
-                }
-            }
-            let ends = |ends: &ndarray::Array2<f64>| ends.column(j).to_vec();
-            panel = panel.mark(Mark::Band {
-                name: Some("90 %".into()),
-                colour: Colour::Series(0),
-                x: x.clone(),
-                low: ends(&most.lower),
-                high: ends(&most.upper),
-            });
-            panel = panel.mark(line(Some("mean"), Colour::Ink, mean.column(j).to_vec()));
-            let low = panel.marks.iter().filter_map(lowest).fold(f64::INFINITY, f64::min);
-            panel.mark(Mark::Points {
-                name: Some("values of the rows".into()),
-                colour: Colour::Series(1),
-                symbol: Symbol::Triangle,
-                points: rug(effect).into_iter().map(|x| [x, low]).collect(),
-            })
-        };
-        panels.push(panel);
+            },
+        )
     }
+
+    /// The panel of the output `j` along a column of numbers or times.
+    fn line(&self, title: &str, j: usize) -> Panel {
+        let Self { effect, mean, most, .. } = self;
+        let (axis, x) = on_axis(&effect.points, &effect.points.values);
+        let mut panel = Panel::new(title, axis, Axis::new(&effect.outputs[j]));
+        let line = |colour, y: Vec<f64>| {
+            Mark::line(colour, x.iter().copied().zip(y).map(<[f64; 2]>::from).collect())
+        };
+        if let Some(individual) = &effect.individual {
+            let rows = individual.dim().0;
+            for k in 0..rows.min(CURVES) {
+                let row = k * rows / rows.min(CURVES);
+                let line = line(Colour::Muted, individual.slice(s![row, .., j]).to_vec());
+                panel = panel.mark(if k == 0 { line.named("single rows") } else { line });
+            }
+        }
+        let ends = |ends: &Array2<f64>| ends.column(j).to_vec();
+        panel = panel.mark(Mark::Band {
+            name: Some("90 %".into()),
+            colour: Colour::Series(0),
+            x: x.clone(),
+            low: ends(&most.lower),
+            high: ends(&most.upper),
+        });
+        panel = panel.mark(line(Colour::Ink, ends(mean)).named("mean"));
+        let low = panel.marks.iter().filter_map(lowest).fold(f64::INFINITY, f64::min);
+        let rug = rug(effect).into_iter().map(|x| [x, low]).collect();
+        panel.mark(
+            Mark::points(Colour::Series(1), Symbol::Triangle, rug).named("values of the rows"),
+        )
+    }
+}
+
+fn caption(effect: &Effect) -> String {
+    let is_average = effect.individual.is_some();
+    let are_labels = effect.points.kind == ValueKind::Label;
+    let (column, outputs) = (&effect.points.column, effect.outputs.len());
     let mut caption = match is_average {
         true => format!(
             "The average prediction if all rows had this {column} and kept everything else, and its interval over draws."
@@ -104,10 +132,10 @@ pub fn curve(effect: &Effect) -> Result<Figure, Error> {
     if !are_labels {
         caption += " Triangles are quantiles of the rows' values, in steps of 5 %.";
     }
-    if shown < effect.outputs.len() {
-        caption += &format!(" The first {shown} of {} outputs are drawn.", effect.outputs.len());
+    if outputs > OUTPUTS {
+        caption += &format!(" The first {OUTPUTS} of {outputs} outputs are drawn.");
     }
-    Ok(Figure { panels, ..Figure::new(name, title, caption) })
+    caption
 }
 
 /// The lowest point of a line or a band.

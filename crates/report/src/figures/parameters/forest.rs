@@ -40,37 +40,25 @@ pub fn forest(quantities: &[Quantity]) -> Result<Figure, Error> {
             intervals: intervals.collect(),
         }),
     );
+    let beside = |title: &str, x: Axis, (name, limit): (String, f64), dots: Vec<[f64; 2]>| {
+        panel(title, x)
+            .mark(Mark::rule(Colour::Muted, Place::Vertical(limit)).named(name))
+            .mark(Mark::points(Colour::Series(0), Symbol::Dot, dots))
+    };
     let rhat = at_rows(|row| row.rhat);
-    let ess = at_rows(|row| row.ess_bulk);
-    let chains = quantities[0].values.nrows();
-    let dots = |points| Mark::Points {
-        name: None,
-        colour: Colour::Series(0),
-        symbol: Symbol::Dot,
-        points,
-    };
-    let limit = |name: String, at: f64| Mark::Rule {
-        name: Some(name),
-        colour: Colour::Muted,
-        place: Place::Vertical(at),
-    };
     if rhat.iter().any(|[rhat, _]| rhat.is_finite()) {
-        let name = format!("limit {RHAT_LIMIT}");
-        figure = figure.panel(
-            panel("R-hat", Axis::new("R-hat")).mark(limit(name, RHAT_LIMIT)).mark(dots(rhat)),
-        );
+        let limit = (format!("limit {RHAT_LIMIT}"), RHAT_LIMIT);
+        figure = figure.panel(beside("R-hat", Axis::new("R-hat"), limit, rhat));
         caption += " R-hat compares the chains, and should be left of its limit.";
     } else {
         caption += " R-hat takes two chains of at least four finite draws.";
     }
+    let ess = at_rows(|row| row.ess_bulk);
     if ess.iter().any(|[ess, _]| ess.is_finite()) {
-        let least = ESS_PER_CHAIN * chains as f64;
+        let least = ESS_PER_CHAIN * quantities[0].values.nrows() as f64;
         let x = Axis::new("bulk ESS in draws").scale(Scale::Log);
-        figure = figure.panel(
-            panel("effective sample size", x)
-                .mark(limit(format!("limit {least}"), least))
-                .mark(dots(ess)),
-        );
+        let limit = (format!("limit {least}"), least);
+        figure = figure.panel(beside("effective sample size", x, limit, ess));
         caption += " The effective sample size (ESS) is the number of independent draws that the \
                     draws are worth, and should be right of its limit.";
     }

@@ -32,13 +32,8 @@ pub fn path([x, y]: [Quantity; 2], chain: usize, draws: usize) -> Result<Figure,
     let title = format!("The way of a chain: {} and {}", x.name, y.name);
     let first = points[..1].to_vec();
     let panel = Panel::new("", Axis::new(x.name), Axis::new(y.name))
-        .mark(Mark::Line { name: None, colour: Colour::Series(4), points: points.clone() })
-        .mark(Mark::Points { name: None, colour: Colour::Series(0), symbol: Symbol::Dot, points })
-        .mark(Mark::Points {
-            name: Some("first draw".into()),
-            colour: Colour::Series(3),
-            symbol: Symbol::Triangle,
-            points: first,
-        });
+        .mark(Mark::line(Colour::Series(4), points.clone()))
+        .mark(Mark::points(Colour::Series(0), Symbol::Dot, points))
+        .mark(Mark::points(Colour::Series(3), Symbol::Triangle, first).named("first draw"));
     Ok(Figure::new("path", title, caption).panel(panel))
 }

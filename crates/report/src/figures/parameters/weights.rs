@@ -40,29 +40,12 @@ pub fn weights(draws: &Draws) -> Result<Figure, Error> {
             boxes.extend(BoxPlot::new(0.0, &values).map(|plot| (at, plot)));
         }
         let all = boxes.len();
-        if all > NAMES {
-            let distance = |plot: &BoxPlot| (plot.median / (plot.upper - plot.lower)).abs();
-            boxes.sort_by(|(_, a), (_, b)| distance(b).total_cmp(&distance(a)));
-            boxes.truncate(NAMES);
-            boxes.sort_by_key(|(at, _)| *at);
-            is_cut = true;
-        }
+        is_cut |= all > NAMES;
         let title = match all > NAMES {
             true => format!("{}: {NAMES} of {all}", block.name),
             false => block.name.clone(),
         };
-        let labels: Vec<&str> = boxes.iter().map(|(at, _)| names[*at].as_str()).collect();
-        let boxes = boxes.iter().enumerate();
-        let boxes = boxes.map(|(k, (_, plot))| BoxPlot { at: k as f64, ..plot.clone() }).collect();
-        figure = figure.panel(
-            Panel::new(title, Axis::names("parameter", labels), Axis::new("value"))
-                .mark(Mark::Rule {
-                    name: None,
-                    colour: Colour::Muted,
-                    place: Place::Horizontal(0.0),
-                })
-                .mark(Mark::Boxes { name: None, colour: Colour::Series(0), boxes }),
-        );
+        figure = figure.panel(panel(title, farthest(boxes), &names));
     }
     if is_cut {
         caption += &format!(
@@ -75,4 +58,26 @@ pub fn weights(draws: &Draws) -> Result<Figure, Error> {
     }
     figure.caption = caption;
     Ok(figure)
+}
+
+/// The box plots of at most [`NAMES`] parameters: those whose medians are farthest from 0 in heights of their boxes.
+fn farthest(mut boxes: Vec<(usize, BoxPlot)>) -> Vec<(usize, BoxPlot)> {
+    if boxes.len() > NAMES {
+        let distance = |plot: &BoxPlot| (plot.median / (plot.upper - plot.lower)).abs();
+        boxes.sort_by(|(_, a), (_, b)| distance(b).total_cmp(&distance(a)));
+        boxes.truncate(NAMES);
+        boxes.sort_by_key(|(at, _)| *at);
+    }
+    boxes
+}
+
+/// The panel of a block's box plots, side by side.
+fn panel(title: String, boxes: Vec<(usize, BoxPlot)>, names: &[String]) -> Panel {
+    let labels: Vec<&str> = boxes.iter().map(|(at, _)| names[*at].as_str()).collect();
+    let x = Axis::names("parameter", labels);
+    let boxes = boxes.into_iter().enumerate();
+    let boxes = boxes.map(|(k, (_, plot))| BoxPlot { at: k as f64, ..plot }).collect();
+    Panel::new(title, x, Axis::new("value"))
+        .mark(Mark::rule(Colour::Muted, Place::Horizontal(0.0)))
+        .mark(Mark::Boxes { name: None, colour: Colour::Series(0), boxes })
 }

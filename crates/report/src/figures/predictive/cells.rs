@@ -5,7 +5,7 @@ use bnn_mcmc::data::Response;
 use bnn_mcmc::predict::Predictions;
 use ndarray::Array2;
 
-use super::{MOST_POINTS, dots, thinned};
+use super::{MOST_POINTS, thinned};
 use crate::figure::{Colour, Mark, Symbol};
 use crate::figures::bins::evenly;
 
@@ -68,8 +68,9 @@ impl Cells {
         let (inside, outside): (Vec<usize>, Vec<usize>) = shown.partition(is_inside);
         let points = |rows: Vec<usize>| rows.into_iter().map(|i| [x[i], observed[i]]).collect();
         let marks = [
-            dots(Some("observed"), Colour::Muted, Symbol::Dot, points(inside)),
-            dots(Some("outside interval"), Colour::Series(3), Symbol::Cross, points(outside)),
+            Mark::points(Colour::Muted, Symbol::Dot, points(inside)).named("observed"),
+            Mark::points(Colour::Series(3), Symbol::Cross, points(outside))
+                .named("outside interval"),
         ];
         (marks.to_vec(), thinned(x.len()))
     }

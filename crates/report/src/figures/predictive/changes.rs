@@ -5,7 +5,7 @@ use bnn_mcmc::predict::Predictions;
 use ndarray::ArrayView2;
 
 use super::cells::Cells;
-use super::{diagonal, dots, percent, thin};
+use super::{percent, thin};
 use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place, Symbol};
 
 /// Predicted against true changes of a series from its last known value, for one step of the
@@ -28,14 +28,13 @@ pub fn changes(
     let of_known_sign = points.iter().filter(|p| p[0] != 0.0).count();
     let right = points.iter().filter(|p| p[0] * p[1] > 0.0).count();
     let (points, thinned) = thin(points);
-    let rule = |place| Mark::Rule { name: None, colour: Colour::Muted, place };
     let x = Axis::new(format!("true change of {}", cells.name));
     let y = Axis::new("predicted change");
     let panel = Panel { aspect: 0.9, ..Panel::new("", x, y) }
-        .mark(rule(Place::Horizontal(0.0)))
-        .mark(rule(Place::Vertical(0.0)))
-        .mark(diagonal("predicted = true"))
-        .mark(dots(None, Colour::Series(0), Symbol::Dot, points));
+        .mark(Mark::rule(Colour::Muted, Place::Horizontal(0.0)))
+        .mark(Mark::rule(Colour::Muted, Place::Vertical(0.0)))
+        .mark(Mark::rule(Colour::Ink, Place::Diagonal).named("predicted = true"))
+        .mark(Mark::points(Colour::Series(0), Symbol::Dot, points));
     let columns = match predictions.response_names().len() {
         1 => String::new(),
         n => format!(" over all {n} columns"),

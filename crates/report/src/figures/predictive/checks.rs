@@ -92,16 +92,11 @@ fn overlay(checks: &PredictiveChecks) -> Panel {
             low: at(0.05),
             high: at(0.95),
         })
-        .mark(Mark::Line {
-            name: Some("observed".into()),
-            colour: Colour::Ink,
-            points: line(shares(&inside(checks.observed.view()), &edges)),
-        })
-        .mark(Mark::Line {
-            name: Some("prior".into()),
-            colour: Colour::Series(1),
-            points: line(prior),
-        })
+        .mark(
+            Mark::line(Colour::Ink, line(shares(&inside(checks.observed.view()), &edges)))
+                .named("observed"),
+        )
+        .mark(Mark::line(Colour::Series(1), line(prior)).named("prior"))
 }
 
 fn statistics(shown: &[PredictiveCheck]) -> Panel {
@@ -123,7 +118,7 @@ fn statistics(shown: &[PredictiveCheck]) -> Panel {
     let x = Axis::new("scaled deviation");
     let aspect = (0.2 + 0.08 * shown.len() as f64).clamp(0.4, 2.5);
     Panel { aspect, ..Panel::new("", x, Axis::names("statistic", names).reversed()) }
-        .mark(Mark::Rule { name: None, colour: Colour::Muted, place: Place::Vertical(0.0) })
+        .mark(Mark::rule(Colour::Muted, Place::Vertical(0.0)))
         .mark(Mark::Intervals {
             name: Some("replicated, 50 % and 90 %; observed".into()),
             colour: Colour::Series(0),

@@ -26,7 +26,7 @@ pub use residuals::residuals;
 use bnn_mcmc::Error;
 use bnn_mcmc::predict::Predictions;
 
-use crate::figure::{Colour, Figure, Mark, Panel, Place, Symbol, number};
+use crate::figure::{Figure, Mark, Panel, number};
 use crate::figures::bins::{evenly, extent};
 
 /// The most points of a panel: more of them would make a large file and hide each other.
@@ -96,14 +96,6 @@ fn thinned(rows: usize) -> String {
         true => format!(" Of {rows} observations {MOST_POINTS} are drawn, at equal distances."),
         false => String::new(),
     }
-}
-
-fn dots(name: Option<&str>, colour: Colour, symbol: Symbol, points: Vec<[f64; 2]>) -> Mark {
-    Mark::Points { name: name.map(Into::into), colour, symbol, points }
-}
-
-fn diagonal(name: &str) -> Mark {
-    Mark::Rule { name: Some(name.into()), colour: Colour::Ink, place: Place::Diagonal }
 }
 
 fn percent(share: f64) -> String {

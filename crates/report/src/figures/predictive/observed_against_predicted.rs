@@ -5,8 +5,8 @@ use bnn_mcmc::Error;
 use super::bands::band;
 use super::cells::Cells;
 use super::curve::Curve;
-use super::{Method, diagonal, percent, same_axes, with_panels};
-use crate::figure::{Axis, Figure, Panel};
+use super::{Method, percent, same_axes, with_panels};
+use crate::figure::{Axis, Colour, Figure, Mark, Panel, Place};
 
 /// Observations against the mean predictions, with intervals of this `level`, whose ends are smoothed as in
 /// [`against_feature`](super::against_feature()): one panel for each method, on the same axes.
@@ -29,7 +29,8 @@ pub fn observed_against_predicted(
         let name_of_band = format!("{} % interval", percent(level));
         let new = band(name_of_band, 4, &cells.mean, &cells.of_new, &curve);
         let panel = Panel { aspect: 0.9, ..Panel::new(*name, x, y) }.mark(new);
-        let panel = panel.mark(diagonal("predicted = observed"));
+        let panel =
+            panel.mark(Mark::rule(Colour::Ink, Place::Diagonal).named("predicted = observed"));
         let (points, thinned) = cells.points(&cells.mean);
         panels.push(points.into_iter().fold(panel, Panel::mark));
         caption = format!(

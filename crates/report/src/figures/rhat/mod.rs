@@ -21,17 +21,51 @@ const POINTS: usize = 200;
 /// The most columns with points within their whiskers.
 const WIDE: usize = 12;
 
+/// The name of a column, and its rows.
+type Column<'a> = (&'a str, &'a [SummaryRow]);
+
 /// The figure of a column for each block, model or response, as `kind` says, of `quantity` each.
-fn figure(
-    quantity: &str,
-    kind: &str,
-    mut columns: Vec<(&str, &[SummaryRow])>,
-) -> Result<Figure, Error> {
+fn figure(quantity: &str, kind: &str, columns: Vec<Column>) -> Result<Figure, Error> {
     if columns.iter().all(|(_, rows)| rows.is_empty()) {
         return Err(Error::argument(format!("{quantity}s"), "none", "at least one"));
     }
     let of = columns.len();
-    if of > COLUMNS {
+    let columns = with_the_worst(columns);
+    let all = columns.iter().flat_map(|(_, rows)| rows.iter());
+    let (count, beyond) = all.clone().fold((0, 0), |(count, beyond), row| {
+        (count + 1, beyond + usize::from(row.rhat.is_nan() || row.rhat > RHAT_LIMIT))
+    });
+    let finite = all.map(|row| row.rhat).filter(|rhat| rhat.is_finite());
+    let top = finite.fold(RHAT_LIMIT, f64::max) * 1.05;
+
+    let mut caption = format!(
+        "R-hat of each {quantity}, {beyond} of {count} above {RHAT_LIMIT} or undefined. Chains that agree \
+         have an R-hat below the grey line.",
+    );
+    if of > columns.len() {
+        caption += &format!(
+            " Shown are the {} of {of} {kind}s with the largest R-hat, where an undefined one counts as \
+             the largest.",
+            columns.len()
+        );
+    }
+    let names = columns.iter().map(|(name, _)| *name);
+    let axis = Axis::new("R-hat").scale(Scale::Log);
+    let limit = Mark::rule(Colour::Muted, Place::Horizontal(RHAT_LIMIT));
+    let panel = Panel::new("", Axis::names(kind, names), axis)
+        .mark(limit.named(format!("limit {RHAT_LIMIT}")));
+    let mut panel = marks(&columns, quantity, top).into_iter().fold(panel, Panel::mark);
+    if columns.len() > 3 {
+        // Names may be turned.
+        panel.aspect = 0.9;
+    }
+    let title = format!("R-hat of {quantity}s by {kind}");
+    Ok(Figure::new(&format!("rhat-{kind}s"), title, caption).panel(panel))
+}
+
+/// The columns with the largest R-hat, at most [`COLUMNS`], in their order.
+fn with_the_worst(mut columns: Vec<Column>) -> Vec<Column> {
+    if columns.len() > COLUMNS {
         let mut worst: Vec<(usize, f64)> =
             columns.iter().map(|(_, rows)| worst(rows)).enumerate().collect();
         worst.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -43,13 +77,11 @@ fn figure(
             kept.contains(&(k - 1))
         });
     }
-    let all = columns.iter().flat_map(|(_, rows)| rows.iter());
-    let (count, beyond) = all.clone().fold((0, 0), |(count, beyond), row| {
-        (count + 1, beyond + usize::from(row.rhat.is_nan() || row.rhat > RHAT_LIMIT))
-    });
-    let finite = all.map(|row| row.rhat).filter(|rhat| rhat.is_finite());
-    let top = finite.fold(RHAT_LIMIT, f64::max) * 1.05;
+    columns
+}
 
+/// Points, boxes, and crosses at the top for what is undefined or infinite.
+fn marks(columns: &[Column], quantity: &str, top: f64) -> Vec<Mark> {
     let (mut boxes, mut points, mut crosses) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (_, rows)) in columns.iter().enumerate() {
         let at = at as f64;
@@ -66,47 +98,15 @@ fn figure(
             boxes.push(plot);
         }
     }
-
-    let mut caption = format!(
-        "R-hat of each {quantity}, {beyond} of {count} above {RHAT_LIMIT} or undefined. Chains that agree \
-         have an R-hat below the grey line.",
-    );
-    if of > columns.len() {
-        caption += &format!(
-            " Shown are the {} of {of} {kind}s with the largest R-hat, where an undefined one counts as \
-             the largest.",
-            columns.len()
-        );
-    }
-    let names = columns.iter().map(|(name, _)| *name);
-    let axis = Axis::new("R-hat").scale(Scale::Log);
-    let mut panel = Panel::new("", Axis::names(kind, names), axis)
-        .mark(Mark::Rule {
-            name: Some(format!("limit {RHAT_LIMIT}")),
-            colour: Colour::Muted,
-            place: Place::Horizontal(RHAT_LIMIT),
-        })
-        .mark(Mark::Points {
-            name: Some(quantity.to_owned()),
-            colour: Colour::Series(0),
-            symbol: Symbol::Dot,
-            points,
-        })
-        .mark(Mark::Boxes { name: None, colour: Colour::Series(0), boxes });
-    if columns.len() > 3 {
-        // Names may be turned.
-        panel.aspect = 0.9;
-    }
+    let mut marks = vec![
+        Mark::points(Colour::Series(0), Symbol::Dot, points).named(quantity),
+        Mark::Boxes { name: None, colour: Colour::Series(0), boxes },
+    ];
     if !crosses.is_empty() {
-        panel = panel.mark(Mark::Points {
-            name: Some("undefined or infinite".to_owned()),
-            colour: Colour::Series(3),
-            symbol: Symbol::Cross,
-            points: crosses,
-        });
+        let crosses = Mark::points(Colour::Series(3), Symbol::Cross, crosses);
+        marks.push(crosses.named("undefined or infinite"));
     }
-    let title = format!("R-hat of {quantity}s by {kind}");
-    Ok(Figure::new(&format!("rhat-{kind}s"), title, caption).panel(panel))
+    marks
 }
 
 /// The largest R-hat; infinite if one is undefined.

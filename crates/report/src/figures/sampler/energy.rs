@@ -68,16 +68,14 @@ pub fn energy(energy: ArrayView2<f64>) -> Result<Figure, Error> {
         Axis::new("chain").range(-0.5, chains as f64 - 0.5),
         Axis::new("E-BFMI").range(0.0, 1.1 * most),
     )
-    .mark(Mark::Rule {
-        name: Some(format!("limit {EBFMI_LIMIT}")),
-        colour: Colour::Muted,
-        place: Place::Horizontal(EBFMI_LIMIT),
-    })
-    .mark(Mark::Points {
-        name: None,
-        colour: Colour::Series(0),
-        symbol: Symbol::Dot,
-        points: fractions.iter().enumerate().map(|(chain, f)| [chain as f64, *f]).collect(),
-    });
+    .mark(
+        Mark::rule(Colour::Muted, Place::Horizontal(EBFMI_LIMIT))
+            .named(format!("limit {EBFMI_LIMIT}")),
+    )
+    .mark(Mark::points(
+        Colour::Series(0),
+        Symbol::Dot,
+        fractions.iter().enumerate().map(|(chain, f)| [chain as f64, *f]).collect(),
+    ));
     Ok(Figure::new("energy", "Energies", caption).panel(densities).panel(by_chain))
 }

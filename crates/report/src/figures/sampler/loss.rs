@@ -46,12 +46,7 @@ pub fn loss(fits: &[Optimum]) -> Result<Figure, Error> {
             let taken = points.iter().copied().filter(|p| p[0] == fit.step as f64).collect();
             let name = (fits.len() > 1).then(|| format!("fit {number}"));
             panel.marks.push(Mark::Line { name, colour, points });
-            panel.marks.push(Mark::Points {
-                name: None,
-                colour: Colour::Ink,
-                symbol: Symbol::Cross,
-                points: taken,
-            });
+            panel.marks.push(Mark::points(Colour::Ink, Symbol::Cross, taken));
         }
     }
     let figure = Figure::new("loss", "Loss curves", caption);

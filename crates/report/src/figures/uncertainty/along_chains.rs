@@ -53,16 +53,15 @@ pub fn along_chains(probabilities: &ChainProbabilities) -> Figure {
                 let points = (0..draws)
                     .step_by(every)
                     .map(|draw| [(chain * draws + draw) as f64, of_input[(chain, draw, class)]]);
-                panel = panel.mark(Mark::Line {
-                    name: Some(shortened(&names[class])),
-                    colour: Colour::Series(class),
-                    points: points.collect(),
-                });
+                panel = panel.mark(
+                    Mark::line(Colour::Series(class), points.collect())
+                        .named(shortened(&names[class])),
+                );
             }
         }
         for chain in 1..chains {
             let place = Place::Vertical((chain * draws) as f64);
-            panel = panel.mark(Mark::Rule { name: None, colour: Colour::Ink, place });
+            panel = panel.mark(Mark::rule(Colour::Ink, place));
         }
         figure = figure.panel(panel);
     }

@@ -2,7 +2,7 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::predict::{Measure, Uncertainty};
-use ndarray::{ArrayView2, s};
+use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::{MOST_PANELS, predicted};
 use crate::figure::{Axis, Figure, Mark, Palette, Panel, Scale, shortened};
@@ -28,24 +28,13 @@ pub fn most_uncertain_images(
     if images == 0 || images > MOST_PANELS {
         return Err(Error::argument("images", images, format!("1 to {MOST_PANELS}")));
     }
-    if pixels.nrows() != uncertainty.inputs() {
-        return Err(Error::shape("rows of pixels", pixels.nrows(), uncertainty.inputs()));
-    }
-    let [rows, columns] = size;
-    if rows.checked_mul(columns) != Some(pixels.ncols()) || pixels.ncols() == 0 {
-        return Err(Error::shape(
-            "columns of pixels",
-            pixels.ncols(),
-            format!("{rows} x {columns}"),
-        ));
-    }
+    check_pixels(pixels, size, uncertainty.inputs())?;
     if let Some(observed) = observed {
         uncertainty.scores(observed)?;
     }
     let ranking = uncertainty.ranking(measure);
     let shown = &ranking[..images.min(ranking.len())];
     let range = extent(shown.iter().flat_map(|i| pixels.row(*i).to_vec()));
-    let names = uncertainty.class_names();
     let caption = format!(
         "The {} of {} images with the largest {measure}, the most uncertain first: the predicted class with \
          its probability{}.",
@@ -55,32 +44,60 @@ pub fn most_uncertain_images(
     );
     let title = format!("Most uncertain images by {measure}");
     let mut figure = Figure::new("most-uncertain-images", title, caption);
-    for input in shown {
-        let mean = uncertainty.mean();
-        let class = predicted(mean.row(*input));
-        let truth = observed.map(|observed| match observed[*input] {
+    let (mean, names) = (uncertainty.mean(), uncertainty.class_names());
+    for input in shown.iter().copied() {
+        let class = predicted(mean.row(input));
+        let truth = observed.map(|observed| match observed[input] {
             truth if truth == class => ", right".to_owned(),
             truth => format!(", is {}", shortened(&names[truth])),
         });
         let title = format!(
             "{} ({:.2}){}",
             shortened(&names[class]),
-            mean[(*input, class)],
+            mean[(input, class)],
             truth.unwrap_or_default()
         );
-        let pixel =
-            |row: usize| pixels.slice(s![*input, row * columns..(row + 1) * columns]).to_vec();
-        let bare = || Axis::new("").scale(Scale::Bare);
-        let x = bare().range(-0.5, columns as f64 - 0.5);
-        let y = bare().range(rows as f64 - 0.5, -0.5);
-        let aspect = (rows as f64 / columns as f64).clamp(0.5, 2.0);
-        figure = figure.panel(Panel { aspect, ..Panel::new(title, x, y) }.mark(Mark::Cells {
-            values: (0..rows).map(pixel).collect(),
-            range,
-            palette: Palette::Grey,
-            text: Vec::new(),
-        }));
+        figure = figure.panel(image(title, pixels.row(input), size, range));
     }
     figure.columns = Some(4);
     Ok(figure)
+}
+
+/// An error if the pixels are not those of so many images of this size.
+fn check_pixels(
+    pixels: ArrayView2<f64>,
+    [rows, columns]: [usize; 2],
+    images: usize,
+) -> Result<(), Error> {
+    if pixels.nrows() != images {
+        return Err(Error::shape("rows of pixels", pixels.nrows(), images));
+    }
+    if rows.checked_mul(columns) != Some(pixels.ncols()) || pixels.ncols() == 0 {
+        return Err(Error::shape(
+            "columns of pixels",
+            pixels.ncols(),
+            format!("{rows} x {columns}"),
+        ));
+    }
+    Ok(())
+}
+
+/// The panel of an image, from its pixels row by row.
+fn image(
+    title: String,
+    pixels: ArrayView1<f64>,
+    [rows, columns]: [usize; 2],
+    range: [f64; 2],
+) -> Panel {
+    let row = |row: usize| pixels.slice(s![row * columns..(row + 1) * columns]).to_vec();
+    let bare = || Axis::new("").scale(Scale::Bare);
+    let x = bare().range(-0.5, columns as f64 - 0.5);
+    let y = bare().range(rows as f64 - 0.5, -0.5);
+    let aspect = (rows as f64 / columns as f64).clamp(0.5, 2.0);
+    Panel { aspect, ..Panel::new(title, x, y) }.mark(Mark::Cells {
+        values: (0..rows).map(row).collect(),
+        range,
+        palette: Palette::Grey,
+        text: Vec::new(),
+    })
 }
