@@ -1,6 +1,5 @@
 """The native half: fits with arrays in and arrays out."""
 
-from collections.abc import Callable
 from os import PathLike
 from typing import Any, Literal, TypeAlias, TypedDict
 
@@ -14,29 +13,8 @@ def choices() -> dict[str, list[str]]: ...
 
 Matrix: TypeAlias = NDArray[np.float64]
 
-class Settings(TypedDict):
-    model: str | None
-    hidden: list[int] | None
-    activation: str
-    skip: bool | None
-    weight_prior: str | float | None
-    noise: str | None
-    response_transform: str | None
-    power_features: bool | None
-    method: str | None
-    target_accept: float | None
-    chains: int | None
-    warmup: int | None
-    draws: int | None
-    minutes: float | None
-    most_rows: int | None
-    seed: int
-    impute: int | None
-    folder: str | PathLike[str] | None
-    only_chains: tuple[int, int] | None
-    verbose: bool
-    progress: Callable[..., Any] | None
-    threads: int
+# What `src/settings.rs` reads, which checks the types.
+Settings: TypeAlias = dict[str, Any]
 
 class ColumnOfFit(TypedDict):
     name: str
