@@ -1502,6 +1502,8 @@ mutants! {
         "typed tables: lines in the place of rows"
             at "typed-row": "take(number, &row)" => "take(i, &row)"
     caught_by "lib" "data::csv::tests::typed_tables_are_read_as_the_same_text"
+        "typed tables: the digits of a number that it does not hold are lost"
+            at "written-number": "number.is_nan() || shown() != cell" => "number.is_nan()"
         "typed tables: text of digits is taken for numbers"
             at "typed-text": "false" => "is_no_label(&cell.text(), table.decimal)"
     // Products, factors and eigenvalues.

@@ -149,10 +149,9 @@ impl Values {
                 // Of numbers in a column of true and false the number is the text.
                 let is_other = *are_bools && matches!(value, Value::Number(x) if !x.is_nan());
                 let shown = || text_of(number, *are_bools);
+                let is_other_text = |cell: &str| number.is_nan() || shown() != cell; //~ written-number
                 let cell = match cell {
-                    Some(cell) => Some(cell)
-                        .filter(|cell| number.is_nan() || shown() != **cell)
-                        .map(Cow::Borrowed),
+                    Some(cell) => is_other_text(cell).then_some(Cow::Borrowed(cell)),
                     None => is_other.then(|| text_of(number, false)),
                 };
                 let bytes = cell.as_ref().map_or(0, |cell| cell.len() + 4 * WORD);
