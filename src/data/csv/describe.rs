@@ -8,8 +8,8 @@ use std::path::Path;
 
 use super::learn::are_with_unit;
 use super::table::{Table, is_date, is_no_label};
-use super::typed::Cell;
-use super::{ColumnType, CsvReader, Source, TypedTable};
+use super::typed::{Cell, Key};
+use super::{ColumnType, CsvReader, Decimal, Source, TypedTable};
 use crate::cells::shown;
 use crate::error::Row;
 use crate::message::Advice;
@@ -137,9 +137,53 @@ impl CsvReader {
         Ok(described)
     }
 
+    /// The description of the rows of a table of any kind.
     fn describe_rows(&self, table: &Table) -> Result<Description, Error> {
-        let column = |name: &String| ColumnDescription {
-            name: name.clone(),
+        let profile = |(j, name): (usize, &String)| Profile::new(name, table.holds_text(j));
+        let mut profiles: Vec<Profile> = table.names.iter().enumerate().map(profile).collect();
+        let is_other: Vec<bool> = (0..profiles.len()).map(|j| table.is_other(j)).collect();
+        let (mut rows, mut complete) = (0, 0);
+        table.each_row(&mut |line, cells| {
+            let (line, mut is_complete) = (table.place(line), true);
+            let each = profiles.iter_mut().zip(cells).zip(&is_other);
+            for ((profile, cell), _) in each.filter(|(_, is_other)| !**is_other) {
+                let is_missing = table.is_missing(self, cell);
+                is_complete &= !is_missing;
+                profile.add(line, cell, table.decimal, is_missing);
+            }
+            rows += 1;
+            complete += usize::from(is_complete);
+            Ok(())
+        })?;
+        let mut first: HashMap<(u64, u32), String> = HashMap::new();
+        for (profile, _) in profiles.iter_mut().zip(is_other).filter(|(_, is_other)| !is_other) {
+            match first.entry(profile.checksums()) {
+                Entry::Occupied(earlier) => profile.column.copy_of = Some(earlier.get().clone()),
+                Entry::Vacant(place) => drop(place.insert(profile.column.name.clone())),
+            }
+        }
+        let columns = profiles.into_iter().map(|profile| profile.end(rows, table.decimal));
+        Ok(Description { rows, complete, columns: columns.collect(), drawn_from: None })
+    }
+}
+
+/// What the cells of a column have been found to be so far.
+struct Profile<'t> {
+    column: ColumnDescription,
+    /// Whether the type of the column says that it is text.
+    holds_text: bool,
+    are_dates: bool,
+    /// The number of rows of each value, unless they are too many.
+    values: Option<HashMap<Key<'t>, usize>>,
+    /// Checksums of the values in their order.
+    sums: (DefaultHasher, crc32fast::Hasher),
+}
+
+impl<'t> Profile<'t> {
+    /// Of no cell as yet.
+    fn new(name: &str, holds_text: bool) -> Self {
+        let column = ColumnDescription {
+            name: name.into(),
             missing: 0,
             is_text: true,
             range: None,
@@ -152,110 +196,91 @@ impl CsvReader {
             blanks: None,
             kind: None,
         };
-        let mut columns: Vec<ColumnDescription> = table.names.iter().map(column).collect();
-        let mut values = vec![Some(HashMap::new()); columns.len()];
-        // Checksums of each column's values in their order, and whether the values are dates so
-        // far.
-        let mut sums = vec![(DefaultHasher::new(), crc32fast::Hasher::new()); columns.len()];
-        let mut are_dates = vec![true; columns.len()];
-        let (mut rows, mut complete) = (0, 0);
-        table.each_row(&mut |line, cells| {
-            rows += 1;
-            let line = table.place(line);
-            let is_missing =
-                |j: usize, cell: &Cell| !table.is_other(j) && table.is_missing(self, cell);
-            let mut each = cells.iter().enumerate();
-            complete += usize::from(!each.any(|(j, cell)| is_missing(j, cell)));
-            let all = columns.iter_mut().zip(&mut values).zip(&mut sums).zip(&mut are_dates);
-            for ((((column, values), sums), are_dates), (j, cell)) in
-                all.zip(cells.iter().enumerate())
-            {
-                if table.is_other(j) {
-                    continue;
-                }
-                let is_text = table.holds_text(j);
-                let text = cell.text();
-                let number = cell.number(table.decimal).filter(|value| value.is_finite());
-                let number = number.filter(|_| !is_text);
-                let is_missing = is_missing(j, cell);
-                let lost = number.filter(|_| !is_missing).is_some_and(|value| loses(&text, value));
-                // A number is the same number however it is written, unless it is not held exactly.
-                let of_number = number.map(|value| (value + 0.0).to_le_bytes());
-                let (kind, bytes): (u8, &[u8]) = match (is_missing, &of_number) {
-                    (true, _) => (0, &[]),
-                    (false, Some(bytes)) if !lost => (1, bytes),
-                    (false, _) => (2, text.as_bytes()),
-                };
-                (kind, bytes).hash(&mut sums.0);
-                sums.1.update(&[kind]);
-                sums.1.update(bytes);
-                if is_missing {
-                    column.missing += 1;
-                    continue;
-                }
-                if *are_dates {
-                    *are_dates = number.is_none() && !is_text && is_date(&text);
-                    if *are_dates {
-                        column.dates.get_or_insert_with(|| (line, shown(&text)));
-                    }
-                }
-                if lost {
-                    column.lost_digits.get_or_insert_with(|| (line, shown(&text)));
-                }
-                column.is_text &=
-                    is_text || !(number.is_some() || is_no_label(&text, table.decimal));
-                match number {
-                    Some(value) => {
-                        let (low, high) = column.range.unwrap_or((value, value));
-                        column.range = Some((low.min(value), high.max(value)));
-                        column.is_counts &= value >= 0.0 && value.fract() == 0.0;
-                    }
-                    None => {
-                        column.is_counts = false;
-                        column.first_not_number.get_or_insert_with(|| (line, shown(&text)));
-                    }
-                }
-                if let Some(seen) = values {
-                    *seen.entry(cell.key()).or_insert(0) += 1;
-                    if seen.len() > MOST_VALUES {
-                        *values = None;
-                    }
-                }
+        let (values, sums) = (Some(HashMap::new()), Default::default());
+        Self { column, holds_text, are_dates: true, values, sums }
+    }
+
+    /// Takes one more cell.
+    fn add(&mut self, line: Row, cell: &Cell<'t>, decimal: Decimal, is_missing: bool) {
+        let text = cell.text();
+        let number = cell.number(decimal).filter(|x| x.is_finite() && !self.holds_text);
+        let is_lost = !is_missing && number.is_some_and(|value| loses(&text, value));
+        // A number is the same number however it is written, unless it is not held exactly.
+        match number.filter(|_| !is_lost) {
+            _ if is_missing => self.add_to_sums(0, &[]),
+            Some(value) => self.add_to_sums(1, &(value + 0.0).to_le_bytes()),
+            None => self.add_to_sums(2, text.as_bytes()),
+        }
+        let column = &mut self.column;
+        if is_missing {
+            column.missing += 1;
+            return;
+        }
+        let first = |place: &mut Option<(Row, String)>| {
+            place.get_or_insert_with(|| (line, shown(&text)));
+        };
+        let may_be_date = self.are_dates && number.is_none() && !self.holds_text;
+        self.are_dates = may_be_date && is_date(&text);
+        if self.are_dates {
+            first(&mut column.dates);
+        }
+        if is_lost {
+            first(&mut column.lost_digits);
+        }
+        column.is_text &= self.holds_text || !(number.is_some() || is_no_label(&text, decimal));
+        match number {
+            Some(value) => {
+                let (low, high) = column.range.unwrap_or((value, value));
+                column.range = Some((low.min(value), high.max(value)));
+                column.is_counts &= value >= 0.0 && value.fract() == 0.0;
             }
-            Ok(())
-        })?;
-        let mut first: HashMap<(u64, u32), String> = HashMap::new();
-        for (j, ((column, (hash, crc)), are_dates)) in
-            columns.iter_mut().zip(sums).zip(are_dates).enumerate()
-        {
-            column.dates = column.dates.take().filter(|_| are_dates);
-            if table.is_other(j) {
-                continue;
-            }
-            match first.entry((hash.finish(), crc.finalize())) {
-                Entry::Occupied(earlier) => column.copy_of = Some(earlier.get().clone()),
-                Entry::Vacant(place) => drop(place.insert(column.name.clone())),
+            None => {
+                column.is_counts = false;
+                first(&mut column.first_not_number);
             }
         }
-        for (column, values) in columns.iter_mut().zip(values) {
-            // Nothing is known of a column in which all values are missing.
-            let is_empty = column.missing == rows;
-            column.is_text &= !is_empty;
-            column.is_counts &= !is_empty;
-            column.values = values.map(|values| {
-                let mut values: Vec<(String, usize)> =
-                    values.into_iter().map(|(value, n)| (value.text(), n)).collect();
-                let number = |value: &str| table.decimal.parse(value).unwrap_or(f64::NAN);
-                match column.first_not_number {
-                    Some(_) => values.sort(),
-                    None => values.sort_by(|(a, _), (b, _)| {
-                        number(a).total_cmp(&number(b)).then_with(|| a.cmp(b))
-                    }),
-                }
-                values
-            });
+        if let Some(seen) = &mut self.values {
+            *seen.entry(cell.key()).or_insert(0) += 1;
+            self.values.take_if(|seen| seen.len() > MOST_VALUES);
         }
-        Ok(Description { rows, complete, columns, drawn_from: None })
+    }
+
+    /// Adds a value of one kind (missing, number, text) to the checksums.
+    fn add_to_sums(&mut self, kind: u8, bytes: &[u8]) {
+        (kind, bytes).hash(&mut self.sums.0);
+        self.sums.1.update(&[kind]);
+        self.sums.1.update(bytes);
+    }
+
+    /// Equal ones of columns that are copies of each other.
+    fn checksums(&self) -> (u64, u32) {
+        (self.sums.0.finish(), self.sums.1.clone().finalize())
+    }
+
+    /// The description, after so many rows.
+    fn end(self, rows: usize, decimal: Decimal) -> ColumnDescription {
+        let column = self.column;
+        // Nothing is known of a column in which all values are missing.
+        let is_known = column.missing < rows;
+        let number = |value: &str| decimal.parse(value).unwrap_or(f64::NAN);
+        let sorted = |values: HashMap<Key, usize>| {
+            let mut values: Vec<(String, usize)> =
+                values.into_iter().map(|(value, n)| (value.text(), n)).collect();
+            match column.first_not_number {
+                Some(_) => values.sort(),
+                None => values.sort_by(|(a, _), (b, _)| {
+                    number(a).total_cmp(&number(b)).then_with(|| a.cmp(b))
+                }),
+            }
+            values
+        };
+        ColumnDescription {
+            is_text: column.is_text && is_known,
+            is_counts: column.is_counts && is_known,
+            values: self.values.map(sorted),
+            dates: column.dates.filter(|_| self.are_dates),
+            ..column
+        }
     }
 }
 

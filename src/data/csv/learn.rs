@@ -43,6 +43,191 @@ pub(super) fn are_with_unit<S: AsRef<str>>(levels: &[S]) -> bool {
 /// The largest number of levels or classes of any column.
 const MOST_LEVELS: usize = 1 << 16;
 
+/// What is learnt of a column from its cells.
+struct Learner<'a, 't> {
+    reader: &'a CsvReader,
+    table: &'a Table<'t>,
+    place: usize,
+    role: Role,
+    /// Whether the column is known to be labels, or none, without its cells.
+    is_certain: bool,
+    /// The labels so far, one more than are allowed; `None` where numbers are.
+    labels: Option<BTreeSet<Cow<'t, str>>>,
+    /// `None` where no dates can be.
+    search: Option<Search>,
+}
+
+impl<'a, 't> Learner<'a, 't> {
+    /// A column without cells as yet; `is_named` says that the reader was told that the column is labels.
+    fn new(
+        reader: &'a CsvReader,
+        table: &'a Table<'t>,
+        (place, role): (usize, Role),
+        is_named: bool,
+    ) -> Self {
+        let kind = table.type_of(place);
+        let is_certain = role != Role::Feature || is_named || kind == Some(&ColumnType::Labels);
+        let may_be_labels = match role {
+            Role::Feature | Role::Group(_) => true,
+            Role::Response(_) => reader.task == Task::Classification,
+            Role::Exposure | Role::Weight | Role::Event | Role::Until | Role::Ignored => false,
+        };
+        let may_be_dates = !is_certain && kind.is_none_or(|kind| *kind == ColumnType::Dates);
+        let (labels, search) = (may_be_labels.then(BTreeSet::new), may_be_dates.then(Search::new));
+        Self { reader, table, place, role, is_certain, labels, search }
+    }
+
+    /// Takes one more cell that has a value.
+    fn add(&mut self, line: usize, cell: &Cell<'t>) {
+        if let Some(search) = &mut self.search {
+            search.add(line, &cell.text());
+        }
+        let is_number = !self.is_certain && self.labels.is_some() && self.is_no_label(cell);
+        let most = if self.is_certain { MOST_LEVELS } else { MANY_LEVELS };
+        match &mut self.labels {
+            labels if is_number => *labels = None,
+            Some(seen) if seen.len() <= most && !seen.contains(&*cell.text()) => {
+                seen.insert(cell.to_text());
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the cell cannot be a label. Text of digits is text. Where nothing is certain, bools are numbers.
+    fn is_no_label(&self, cell: &Cell) -> bool {
+        let table = self.table;
+        match table.type_of(self.place) {
+            Some(ColumnType::Text) => false, //~ typed-text
+            Some(ColumnType::Bools) => true,
+            _ => cell.number(table.decimal).is_some() || is_no_label(&cell.text(), table.decimal),
+        }
+    }
+
+    /// The way of writing the day of its dates, `None` for times of the day; `None` if the column holds no dates.
+    fn way(&mut self) -> Result<Option<Option<&'static str>>, Error> {
+        let way = self.search.take().and_then(|search| search.end(self.reader.date_order));
+        way.transpose().map_err(|problem| {
+            let line = problem.line;
+            let (problem, advice) = problem.said();
+            self.table.cell_problem(line, self.place, problem).advise(advice)
+        })
+    }
+
+    /// The column, after all rows have been counted.
+    fn column(mut self, count: &Count, dates: Option<Dates>) -> Result<Column, Error> {
+        let (role, kind, name) = (self.role, self.table.type_of(self.place), self.name().clone());
+        let fill = Fill { value: f64::NAN, marked: count.missing[self.place] > 0 };
+        let missing = (role == Role::Feature).then_some(fill);
+        if dates.is_some() {
+            return Ok(Column { name, role, levels: None, bools: false, dates, missing });
+        }
+        let labels = self.labels.take();
+        let labels: Option<Vec<String>> =
+            labels.map(|labels| labels.into_iter().map(Cow::into_owned).collect());
+        // True and false in text are what they are in a table with types.
+        let is_open = role == Role::Feature && !self.is_certain && kind.is_none();
+        let are_bools = labels.as_deref().is_some_and(are_bools);
+        let is_text_of_bools = is_open && are_bools; //~ bools-of-text
+        let labels = labels.filter(|_| !is_text_of_bools);
+        let levels = labels.map(|labels| self.levels(labels)).transpose()?;
+        if let Some(levels) = &levels {
+            self.check(levels, count.complete)?;
+        }
+        let is_bool = kind == Some(&ColumnType::Bools);
+        let bools = role == Role::Event
+            || (role == Role::Feature && is_bool && levels.is_none())
+            || is_text_of_bools;
+        Ok(Column { name, role, levels, bools, dates, missing })
+    }
+
+    /// The name of the column.
+    fn name(&self) -> &'a String {
+        &self.table.names[self.place]
+    }
+
+    /// An error that says something of the column.
+    fn problem(&self, problem: String) -> Error {
+        self.table.problem(format!("column `{}` {problem}", shown(self.name())))
+    }
+
+    /// The labels in the order of their numbers.
+    fn levels(&self, labels: Vec<String>) -> Result<Vec<String>, Error> {
+        let levels = match self.role {
+            Role::Response(_) if !self.reader.classes.is_empty() => {
+                in_order(&labels, &self.reader.classes)
+            }
+            _ => by_size(labels),
+        };
+        levels.map_err(|problem| self.problem(problem))
+    }
+
+    /// An error if the levels, in so many rows, are none that the column can have in its role.
+    fn check(&self, levels: &[String], rows: usize) -> Result<(), Error> {
+        match self.role {
+            Role::Response(_) => self.check_classes(levels, rows),
+            Role::Group(_) if levels.len() < 2 || levels.len() >= rows => {
+                let groups = message::count(levels.len(), "group");
+                let rows = message::count(rows, "row");
+                let allowed =
+                    "2 or more, and fewer than rows, are needed to tell groups from noise";
+                Err(self.problem(format!("has {groups} in {rows}: {allowed}")))
+            }
+            Role::Group(_) | Role::Feature => self.check_labels(levels, rows),
+            Role::Exposure | Role::Weight | Role::Event | Role::Until | Role::Ignored => Ok(()),
+        }
+    }
+
+    /// An error if there is one class, or are more than a classification has.
+    fn check_classes(&self, classes: &[String], rows: usize) -> Result<(), Error> {
+        let found = match classes {
+            [only] => {
+                let (name, only) = (shown(self.name()), shown(only));
+                let problem = format!("all rows are of one class, `{name}` = `{only}`");
+                return Err(self.table.problem(problem));
+            }
+            _ if classes.len() > MOST_LEVELS => format!("more than {MOST_LEVELS} classes"),
+            _ if classes.len() > MANY_LEVELS.max(rows / 2) => {
+                format!("{} classes in {}", classes.len(), message::count(rows, "row"))
+            }
+            _ => return Ok(()),
+        };
+        Err(self.problem(format!("has {found}: is this a regression?")))
+    }
+
+    /// An error if labels are too many, numbers with a unit, or none to tell rows apart by.
+    fn check_labels(&self, levels: &[String], rows: usize) -> Result<(), Error> {
+        let column = || self.name().clone();
+        let ignore = |if_identifier| Advice::Ignore { column: column(), if_identifier };
+        let labels = |if_labels| Advice::Categorical { column: column(), if_labels };
+        let (found, advice) = match levels {
+            _ if self.is_certain && levels.len() > MOST_LEVELS => {
+                (format!("has more than {MOST_LEVELS} levels"), vec![ignore(true)])
+            }
+            _ if !self.is_certain && are_with_unit(levels) => {
+                let found = format!("holds numbers with a unit, such as `{}`", shown(&levels[0]));
+                (found, vec!["take the unit out".into(), labels(true)])
+            }
+            _ if !self.is_certain && are_many(levels.len(), rows) => {
+                let kinds = match levels.len() {
+                    n if n > MANY_LEVELS => format!("more than {MANY_LEVELS} kinds"),
+                    n => format!("{n} kinds in {}", message::count(rows, "row")),
+                };
+                let advice = vec![ignore(true), Advice::Group { column: column() }, labels(false)];
+                (format!("holds text of {kinds}"), advice)
+            }
+            [] => ("has no value in any row".into(), vec![ignore(false)]),
+            [only] if self.reader.encoding == Encoding::DropFirst => {
+                let only = shown(only);
+                let found =
+                    format!("is `{only}` in all rows: nothing is left without the first level");
+                (found, vec![ignore(false)])
+            }
+            _ => return Ok(()),
+        };
+        Err(self.problem(found).advise(advice))
+    }
+}
+
 impl Schema {
     /// Finds out which features are categorical, their levels, and the classes.
     pub(super) fn fit(
@@ -51,184 +236,23 @@ impl Schema {
         roles: Vec<Role>,
     ) -> Result<(Self, Count), Error> {
         let named: HashSet<&String> = reader.categorical.iter().collect();
-        let is_certain = |j: usize| {
-            roles[j] != Role::Feature
-                || named.contains(&table.names[j])
-                || table.type_of(j) == Some(&ColumnType::Labels)
+        let learner = |(j, role): (usize, &Role)| {
+            Learner::new(reader, table, (j, *role), named.contains(&table.names[j]))
         };
-        let certain: Vec<bool> = (0..roles.len()).map(is_certain).collect();
-        // The labels of each column so far, one more than are allowed; `None` where numbers are.
-        let mut labels: Vec<Option<BTreeSet<Cow<str>>>> = roles
-            .iter()
-            .map(|role| match role {
-                Role::Feature | Role::Group(_) => Some(BTreeSet::new()),
-                Role::Response(_) if reader.task == Task::Classification => Some(BTreeSet::new()),
-                Role::Response(_)
-                | Role::Exposure
-                | Role::Weight
-                | Role::Event
-                | Role::Until
-                | Role::Ignored => None,
-            })
-            .collect();
+        let mut learners: Vec<Learner> = roles.iter().enumerate().map(learner).collect();
         let fills: Vec<bool> = roles.iter().map(|role| *role == Role::Feature).collect();
-        let may_be_dates = |j: usize| table.type_of(j).is_none_or(|of| *of == ColumnType::Dates);
-        let is_open =
-            |(j, certain): (usize, &bool)| (!certain && may_be_dates(j)).then(Search::new);
-        let mut searches: Vec<Option<Search>> = certain.iter().enumerate().map(is_open).collect();
-        // Text of digits is text. Where nothing is certain, bools are numbers.
-        let is_no_label = |j: usize, cell: &Cell| match table.type_of(j) {
-            Some(ColumnType::Text) => false, //~ typed-text
-            Some(ColumnType::Bools) => true,
-            _ => cell.number(table.decimal).is_some() || is_no_label(&cell.text(), table.decimal),
-        };
         let count = table.count(reader, &roles, &fills, &mut |line, cells, is_missing| {
-            for (search, (cell, is_missing)) in
-                searches.iter_mut().zip(cells.iter().zip(is_missing))
-            {
-                if let Some(search) = search.as_mut().filter(|_| !is_missing) {
-                    search.add(line, &cell.text());
-                }
-            }
-            let cells = cells.iter().zip(is_missing).enumerate();
-            for ((labels, (j, (cell, is_missing))), certain) in
-                labels.iter_mut().zip(cells).zip(&certain)
-            {
-                let Some(seen) = labels.as_mut().filter(|_| !is_missing) else { continue };
-                if !certain && is_no_label(j, cell) {
-                    *labels = None;
-                } else if seen.len() <= if *certain { MOST_LEVELS } else { MANY_LEVELS }
-                    && !seen.contains(&*cell.text())
-                {
-                    seen.insert(cell.to_text());
+            for ((learner, cell), is_missing) in learners.iter_mut().zip(cells).zip(is_missing) {
+                if !is_missing {
+                    learner.add(line, cell);
                 }
             }
         })?;
-        let ways = searches.into_iter().enumerate().map(|(j, search)| {
-            let end = search.and_then(|search| search.end(reader.date_order));
-            end.transpose().map_err(|problem| {
-                let line = problem.line;
-                let (problem, advice) = problem.said();
-                table.cell_problem(line, j, problem).advise(advice)
-            })
-        });
-        let ways = ways.collect::<Result<Vec<_>, _>>()?;
-        let mut dates = Self::dates(reader, table, &ways)?;
-        let mut columns = Vec::with_capacity(roles.len());
-        for (j, (((role, name), labels), certain)) in
-            roles.into_iter().zip(&table.names).zip(labels).zip(certain).enumerate()
-        {
-            let problem =
-                |problem: String| table.problem(format!("column `{}` {problem}", shown(name)));
-            let levels = labels
-                .map(|labels| labels.into_iter().map(Cow::into_owned).collect::<Vec<String>>());
-            // True and false in text are what they are in a table with types.
-            let is_open = role == Role::Feature && !certain && table.type_of(j).is_none();
-            let are_bools = levels.as_deref().is_some_and(are_bools);
-            let is_text_of_bools = is_open && are_bools; //~ bools-of-text
-            let levels: Option<Vec<String>> = match levels {
-                Some(_) if is_text_of_bools => None,
-                Some(levels) if matches!(role, Role::Response(_)) && !reader.classes.is_empty() => {
-                    Some(in_order(&levels, &reader.classes).map_err(problem)?)
-                }
-                Some(levels) => Some(by_size(levels).map_err(problem)?),
-                None => None,
-            };
-            if ways[j].is_some() {
-                let missing = Some(Fill { value: f64::NAN, marked: count.missing[j] > 0 });
-                let (name, dates) = (name.clone(), dates[j].take());
-                columns.push(Column { name, role, levels: None, bools: false, dates, missing });
-                continue;
-            }
-            match (role, levels.as_deref()) {
-                (Role::Response(_), Some([only])) => {
-                    let (name, only) = (shown(name), shown(only));
-                    let problem = format!("all rows are of one class, `{name}` = `{only}`");
-                    return Err(table.problem(problem));
-                }
-                (Role::Response(_), Some(classes)) if classes.len() > MOST_LEVELS => {
-                    return Err(problem(format!(
-                        "has more than {MOST_LEVELS} classes: is this a regression?"
-                    )));
-                }
-                (Role::Response(_), Some(classes))
-                    if classes.len() > MANY_LEVELS.max(count.complete / 2) =>
-                {
-                    let rows = message::count(count.complete, "row");
-                    let found =
-                        format!("has {} classes in {rows}: is this a regression?", classes.len());
-                    return Err(problem(found));
-                }
-                (Role::Group(_), Some(groups))
-                    if groups.len() < 2 || groups.len() >= count.complete =>
-                {
-                    let (groups, rows) = (groups.len(), message::count(count.complete, "row"));
-                    let groups = message::count(groups, "group");
-                    let allowed =
-                        "2 or more, and fewer than rows, are needed to tell groups from noise";
-                    return Err(problem(format!("has {groups} in {rows}: {allowed}")));
-                }
-                (Role::Feature | Role::Group(_), Some(levels))
-                    if certain && levels.len() > MOST_LEVELS =>
-                {
-                    let found = format!("has more than {MOST_LEVELS} levels");
-                    let column = name.clone();
-                    let advice = [Advice::Ignore { column, if_identifier: true }];
-                    return Err(problem(found).advise(advice));
-                }
-                (Role::Feature, Some(levels)) if !certain && are_with_unit(levels) => {
-                    let found =
-                        format!("holds numbers with a unit, such as `{}`", shown(&levels[0]));
-                    let column = name.clone();
-                    let advice = [
-                        "take the unit out".into(),
-                        Advice::Categorical { column, if_labels: true },
-                    ];
-                    return Err(problem(found).advise(advice));
-                }
-                (Role::Feature, Some(levels))
-                    if !certain && are_many(levels.len(), count.complete) =>
-                {
-                    let found = match levels.len() {
-                        n if n > MANY_LEVELS => {
-                            format!("holds text of more than {MANY_LEVELS} kinds")
-                        }
-                        n => {
-                            let rows = message::count(count.complete, "row");
-                            format!("holds text of {n} kinds in {rows}")
-                        }
-                    };
-                    let advice = [
-                        Advice::Ignore { column: name.clone(), if_identifier: true },
-                        Advice::Group { column: name.clone() },
-                        Advice::Categorical { column: name.clone(), if_labels: false },
-                    ];
-                    return Err(problem(found).advise(advice));
-                }
-                (Role::Feature, Some([])) => {
-                    let leave_out = Advice::Ignore { column: name.clone(), if_identifier: false };
-                    return Err(problem("has no value in any row".into()).advise([leave_out]));
-                }
-                (Role::Feature, Some([only])) if reader.encoding == Encoding::DropFirst => {
-                    let found = format!(
-                        "is `{}` in all rows: nothing is left without the first level",
-                        shown(only)
-                    );
-                    let leave_out = Advice::Ignore { column: name.clone(), if_identifier: false };
-                    return Err(problem(found).advise([leave_out]));
-                }
-                _ => {
-                    let fill = Fill { value: f64::NAN, marked: count.missing[j] > 0 };
-                    let missing = (role == Role::Feature).then_some(fill);
-                    let name = name.clone();
-                    let is_bool = table.type_of(j) == Some(&ColumnType::Bools);
-                    let bools = role == Role::Event
-                        || (role == Role::Feature && is_bool && levels.is_none())
-                        || is_text_of_bools;
-                    columns.push(Column { name, role, levels, bools, dates: None, missing });
-                }
-            }
-        }
+        let ways = learners.iter_mut().map(Learner::way).collect::<Result<Vec<_>, _>>()?;
+        let dates = Self::dates(reader, table, &ways)?;
+        let columns = learners.into_iter().zip(dates);
+        let columns = columns.map(|(learner, dates)| learner.column(&count, dates));
+        let columns = columns.collect::<Result<Vec<Column>, Error>>()?;
         Ok((Self { reader: reader.clone(), columns }, count))
     }
 

@@ -1,11 +1,14 @@
 //! The cells of a table as numbers.
 
+use std::collections::HashMap;
+
 use ndarray::Array2;
 
 use super::column::{Column, Fill};
 use super::role::Role;
 use super::table::{Count, Table};
-use super::{ColumnType, CsvData, Lines, Schema, StandIn};
+use super::typed::Cell;
+use super::{ColumnType, CsvData, CsvReader, Dates, Lines, Schema, StandIn};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::dataset::shortened;
@@ -152,179 +155,256 @@ impl Schema {
         order: &[usize],
         count: &Count,
     ) -> Result<Numbers, Error> {
-        let (task, encoding) = (self.reader.task, self.reader.encoding);
         self.check_size(table, count.complete)?;
-        let names = self.feature_names();
-        let mut response_names = Vec::new();
-        let mut used = Vec::with_capacity(order.len());
-        for (column, &j) in self.columns.iter().zip(order) {
-            match column.role {
-                Role::Ignored => continue,
-                Role::Response(place) => response_names.push((place, column.name.clone())),
-                Role::Feature
-                | Role::Exposure
-                | Role::Weight
-                | Role::Group(_)
-                | Role::Event
-                | Role::Until => {}
-            }
-            used.push((column, j, column.codes()));
-        }
-        response_names.sort();
-        let response_names: Vec<String> =
-            response_names.into_iter().map(|(_, name)| name).collect();
+        let used = self.columns.iter().zip(order);
+        let used = used.filter(|(column, _)| column.role != Role::Ignored);
+        let of = |(column, &place): (_, &usize)| Used { column, place, codes: column.codes() };
+        let used: Vec<Used> = used.map(of).collect();
+        let mut encoder = Encoder::new(self, table, count, &used);
+        encoder.numbers.stand_ins = self.missing(order, count);
+        table.each_row(&mut |line, cells| encoder.push(line, cells))?;
+        Ok(encoder.end())
+    }
 
-        let (rows, width, outputs) = (count.complete, names.len(), response_names.len());
+    /// The names of the response's columns in their order.
+    fn response_names(&self) -> Vec<String> {
+        let of_response = |column: &Column| match column.role {
+            Role::Response(place) => Some((place, column.name.clone())),
+            _ => None,
+        };
+        let mut names: Vec<_> = self.columns.iter().filter_map(of_response).collect();
+        names.sort();
+        names.into_iter().map(|(_, name)| name).collect()
+    }
+}
+
+/// A column that becomes numbers.
+struct Used<'a> {
+    column: &'a Column,
+    /// The place of its cell in each row.
+    place: usize,
+    /// The number of each level.
+    codes: Option<HashMap<&'a str, usize>>,
+}
+
+impl Used<'_> {
+    /// Whether a row is left out where it has no value of the column.
+    fn drops(&self, reader: &CsvReader) -> bool {
+        match self.column.role {
+            Role::Until => false,
+            Role::Feature | Role::Weight => reader.drop_missing_rows,
+            _ => reader.drop_missing_rows || self.column.missing.is_none(),
+        }
+    }
+
+    /// Whether the table says that the column holds true and false.
+    fn is_bool(&self, table: &Table) -> bool {
+        table.type_of(self.place) == Some(&ColumnType::Bools)
+    }
+
+    /// The number of a label; `None` of one that the training file does not have.
+    fn code(&self, label: &str, is_bool: bool) -> Option<usize> {
+        let codes = self.codes.as_ref()?;
+        // `True` here may be `true` in the training file.
+        let same = |level: &&&str| is_bool && level.eq_ignore_ascii_case(label);
+        let code = codes.get(label).copied();
+        code.or_else(|| codes.keys().find(same).map(|level| codes[level]))
+    }
+
+    /// The time of a cell in seconds.
+    fn time(&self, dates: &Dates, table: &Table, line: usize, cell: &Cell) -> Result<f64, Error> {
+        let text = cell.text();
+        let time = match table.type_of(self.place) {
+            Some(ColumnType::Dates) => dates.read_iso(&text),
+            _ => dates.read(&text),
+        };
+        time.ok_or_else(|| {
+            let problem = format!("`{}` is no date as the training file has", shown(&text));
+            table.cell_problem(line, self.place, problem)
+        })
+    }
+}
+
+/// Turns rows of cells into numbers.
+struct Encoder<'a, 't> {
+    reader: &'a CsvReader,
+    table: &'a Table<'t>,
+    count: &'a Count,
+    used: &'a [Used<'a>],
+    /// The place of the upper bounds of times, if there are any.
+    until: Option<usize>,
+    /// The groups of the row.
+    groups: Groups,
+    /// The log of the row's exposure.
+    offset: Option<f64>,
+    x: Vec<f64>,
+    y: Vec<f64>,
+    /// All but `x` and `y`.
+    numbers: Numbers,
+}
+
+impl<'a, 't> Encoder<'a, 't> {
+    /// Without rows as yet, and without [what stands in](StandIn::Missing) for missing values.
+    fn new(
+        schema: &'a Schema,
+        table: &'a Table<'t>,
+        count: &'a Count,
+        used: &'a [Used<'a>],
+    ) -> Self {
+        let (names, response_names) = (schema.feature_names(), schema.response_names());
+        let (rows, task) = (count.complete, schema.reader.task);
         let (n_classes, n_real) = match task {
             Task::Classification => (rows, 0),
-            Task::Regression | Task::Counts | Task::Survival => (0, rows * outputs),
+            Task::Regression | Task::Counts | Task::Survival => (0, rows * response_names.len()),
         };
-        let mut x = Vec::with_capacity(rows * width);
-        let mut classes = Vec::with_capacity(n_classes);
-        let mut y = vec![0.0; n_real];
-        let mut lines = table.no_lines();
-        let mut dropped = Vec::with_capacity(count.dropped);
-        let mut stand_ins = self.missing(order, count);
-        let (mut offset, mut groups) = (None, Groups::of(&self.columns));
-        let mut weights: Option<Vec<f64>> = None;
-        let mut upper = Vec::with_capacity(if task == Task::Survival { rows } else { 0 });
-        let has_until = self.columns.iter().any(|column| column.role == Role::Until);
-        table.each_row(&mut |line, cells| {
-            let is_missing = |j: usize| table.is_missing(&self.reader, &cells[j]);
-            let is_filled =
-                |column: &Column| column.role == Role::Feature || column.missing.is_some();
-            let drops = |column: &Column| match column.role {
-                Role::Until => false,
-                Role::Weight => self.reader.drop_missing_rows,
-                _ => self.reader.drop_missing_rows || !is_filled(column),
-            };
-            if count.dropped > 0
-                && used.iter().any(|(column, j, _)| drops(column) && is_missing(*j))
-            {
-                dropped.push(line);
-                return Ok(());
+        let until = used.iter().find(|used| used.column.role == Role::Until);
+        Self {
+            reader: &schema.reader,
+            table,
+            count,
+            used,
+            until: until.map(|until| until.place),
+            groups: Groups::of(&schema.columns),
+            offset: None,
+            x: Vec::with_capacity(rows * names.len()),
+            y: vec![0.0; n_real],
+            numbers: Numbers {
+                x: Array2::default((0, 0)),
+                names,
+                response_names,
+                y: Array2::default((0, 0)),
+                upper: Vec::with_capacity(if task == Task::Survival { rows } else { 0 }),
+                classes: Vec::with_capacity(n_classes),
+                weights: None,
+                lines: table.no_lines(),
+                dropped: Vec::with_capacity(count.dropped),
+                stand_ins: Vec::new(),
+            },
+        }
+    }
+
+    /// Adds a row, unless it is to be left out.
+    fn push(&mut self, line: usize, cells: &[Cell]) -> Result<(), Error> {
+        let used = self.used;
+        let is_missing = |used: &Used| self.table.is_missing(self.reader, &cells[used.place]);
+        if self.count.dropped > 0
+            && used.iter().any(|used| used.drops(self.reader) && is_missing(used))
+        {
+            self.numbers.dropped.push(line);
+            return Ok(());
+        }
+        used.iter().try_for_each(|used| self.push_cell(used, line, &cells[used.place]))?;
+        self.groups.push(&mut self.x);
+        self.x.extend(self.offset);
+        self.end_bounds(line)?;
+        self.numbers.lines.push(line);
+        Ok(())
+    }
+
+    /// Adds the numbers of a cell.
+    fn push_cell(&mut self, used: &Used, line: usize, cell: &Cell) -> Result<(), Error> {
+        let (table, Used { column, place, codes }) = (self.table, used);
+        let is_missing = self.count.missing[*place] > 0 && table.is_missing(self.reader, cell);
+        match (column.role, &column.dates, codes) {
+            (Role::Group(grouping), ..) => self.set_group(grouping, used, cell, is_missing),
+            (Role::Until, ..) if is_missing => self.numbers.upper.push(f64::INFINITY),
+            (Role::Weight, ..) if is_missing => {
+                let problem = format!("no weight (`{}`)", shown(&cell.text()));
+                let error = table.cell_problem(line, *place, problem);
+                return Err(error.advise([Advice::DropMissing]));
             }
-            for (column, j, codes) in &used {
-                let (role, j, cell) = (column.role, *j, &cells[*j]);
-                if let Role::Group(place) = role {
-                    let is_missing = count.missing[j] > 0 && is_missing(j);
-                    let known = codes.as_ref().filter(|_| !is_missing);
-                    let text = cell.text();
-                    groups.codes[place] = known.and_then(|codes| codes.get(&*text).copied());
-                    if groups.codes[place].is_none() {
-                        let group = if is_missing { "no value" } else { &text };
-                        StandIn::new_group(&mut stand_ins, &column.name, group);
-                    }
-                    continue;
-                }
-                if role == Role::Until && is_missing(j) {
-                    upper.push(f64::INFINITY);
-                    continue;
-                }
-                if role == Role::Weight && is_missing(j) {
-                    let problem = format!("no weight (`{}`)", shown(&cell.text()));
-                    let advice = [Advice::DropMissing];
-                    return Err(table.cell_problem(line, j, problem).advise(advice));
-                }
-                if count.missing[j] > 0 && is_missing(j) {
-                    column.push_missing(encoding, &mut x);
-                    continue;
-                }
-                if let Some(dates) = &column.dates {
-                    let text = cell.text();
-                    let time = match table.type_of(j) {
-                        Some(ColumnType::Dates) => dates.read_iso(&text),
-                        _ => dates.read(&text),
-                    };
-                    let time = time.ok_or_else(|| {
-                        let problem =
-                            format!("`{}` is no date as the training file has", shown(&text));
-                        table.cell_problem(line, j, problem)
-                    })?;
-                    column.push_time(dates, time, &mut x);
-                    continue;
-                }
-                let is_bool = table.type_of(j) == Some(&ColumnType::Bools);
-                let Some(codes) = codes else {
-                    // Beside an upper bound it may not be known from when on.
-                    let is_open = has_until
-                        && matches!(role, Role::Response(_))
-                        && cell.number(table.decimal) == Some(f64::NEG_INFINITY);
-                    let value = match column.bools || (is_bool && role == Role::Feature) {
-                        _ if is_open => f64::NEG_INFINITY,
-                        true => table.truth((line, j), cell)?,
-                        false => table.number((line, j), cell, (task, role), lines.rows() == 0)?,
-                    };
-                    match role {
-                        Role::Response(place) => y[lines.rows() * outputs + place] = value,
-                        // 1 for an event: the bound is the time, which may come later in the row.
-                        Role::Event if value == 1.0 => upper.push(f64::NAN),
-                        Role::Event => upper.push(f64::INFINITY),
-                        Role::Until => upper.push(value),
-                        Role::Exposure => offset = Some(crate::portable::ln(value)),
-                        Role::Weight => weights.get_or_insert_default().push(value), //~ read-weight
-                        _ => column.push_number(value, &mut x),
-                    }
-                    continue;
-                };
-                // `True` here may be `true` in the training file.
-                let text = cell.text();
-                let same = |level: &&&str| is_bool && level.eq_ignore_ascii_case(&text);
-                let code = codes.get(&*text).copied();
-                let code = code.or_else(|| codes.keys().find(same).map(|level| codes[level]));
-                if code.is_none() && column.missing.is_some() {
-                    StandIn::unknown(&mut stand_ins, &column.name, &text);
-                } else if code.is_none() {
-                    let known = if role == Role::Feature { "levels" } else { "classes" };
-                    let levels = shortened(column.levels.as_deref().unwrap_or_default());
-                    let problem = format!(
-                        "`{}` is not among the {known} of the training file: {levels}",
-                        shown(&text)
-                    );
-                    return Err(table.cell_problem(line, j, problem));
-                }
-                match role {
-                    Role::Response(_) => classes.extend(code),
-                    _ => column.push_label(code, encoding, &mut x),
-                }
+            _ if is_missing => column.push_missing(self.reader.encoding, &mut self.x),
+            (_, Some(dates), _) => {
+                column.push_time(dates, used.time(dates, table, line, cell)?, &mut self.x);
             }
-            groups.push(&mut x);
-            x.extend(offset);
-            if let Some(upper) = upper.last_mut() {
-                let time = y[lines.rows() * outputs];
-                *upper = if upper.is_nan() { time } else { *upper }; //~ time-of-event
-                let until = || {
-                    let until = used.iter().find(|(column, ..)| column.role == Role::Until);
-                    until.map_or(0, |until| until.1)
-                };
-                if time == f64::NEG_INFINITY && *upper == f64::INFINITY {
-                    let problem = "neither bound is known: leave the row out".to_string();
-                    return Err(table.cell_problem(line, until(), problem));
-                }
-                if *upper < time {
-                    let problem = format!("the upper bound {upper} is below the time, {time}");
-                    return Err(table.cell_problem(line, until(), problem));
-                }
+            (_, None, Some(_)) => self.push_label(used, line, cell)?,
+            (_, None, None) => self.push_number(used, line, cell)?,
+        }
+        Ok(())
+    }
+
+    /// Takes the group of the row in one grouping.
+    fn set_group(&mut self, grouping: usize, used: &Used, cell: &Cell, is_missing: bool) {
+        let text = cell.text();
+        let code = if is_missing { None } else { used.code(&text, false) };
+        if code.is_none() {
+            let group = if is_missing { "no value" } else { &text };
+            StandIn::new_group(&mut self.numbers.stand_ins, &used.column.name, group);
+        }
+        self.groups.codes[grouping] = code;
+    }
+
+    /// Adds the class or the features of a label.
+    fn push_label(&mut self, used: &Used, line: usize, cell: &Cell) -> Result<(), Error> {
+        let (column, text) = (used.column, cell.text());
+        let code = used.code(&text, used.is_bool(self.table));
+        if code.is_none() && column.missing.is_some() {
+            StandIn::unknown(&mut self.numbers.stand_ins, &column.name, &text);
+        } else if code.is_none() {
+            let known = if column.role == Role::Feature { "levels" } else { "classes" };
+            let levels = shortened(column.levels.as_deref().unwrap_or_default());
+            let text = shown(&text);
+            let problem =
+                format!("`{text}` is not among the {known} of the training file: {levels}");
+            return Err(self.table.cell_problem(line, used.place, problem));
+        }
+        match column.role {
+            Role::Response(_) => self.numbers.classes.extend(code),
+            _ => column.push_label(code, self.reader.encoding, &mut self.x),
+        }
+        Ok(())
+    }
+
+    /// Adds a number, which may be true or false.
+    fn push_number(&mut self, used: &Used, line: usize, cell: &Cell) -> Result<(), Error> {
+        let (table, role, at) = (self.table, used.column.role, (line, used.place));
+        // Beside an upper bound it may not be known from when on.
+        let is_open = self.until.is_some()
+            && matches!(role, Role::Response(_))
+            && cell.number(table.decimal) == Some(f64::NEG_INFINITY);
+        let Numbers { upper, weights, lines, response_names, .. } = &mut self.numbers;
+        let row = lines.rows();
+        let value = match used.column.bools || (role == Role::Feature && used.is_bool(table)) {
+            _ if is_open => f64::NEG_INFINITY,
+            true => table.truth(at, cell)?,
+            false => table.number(at, cell, (self.reader.task, role), row == 0)?,
+        };
+        match role {
+            Role::Response(place) => self.y[row * response_names.len() + place] = value,
+            // 1 for an event: the bound is the time, which may come later in the row.
+            Role::Event if value == 1.0 => upper.push(f64::NAN),
+            Role::Event => upper.push(f64::INFINITY),
+            Role::Until => upper.push(value),
+            Role::Exposure => self.offset = Some(crate::portable::ln(value)),
+            Role::Weight => weights.get_or_insert_default().push(value), //~ read-weight
+            _ => used.column.push_number(value, &mut self.x),
+        }
+        Ok(())
+    }
+
+    /// Completes the bounds of the row's time, if the response is times.
+    fn end_bounds(&mut self, line: usize) -> Result<(), Error> {
+        let Numbers { upper, lines, response_names, .. } = &mut self.numbers;
+        let Some(upper) = upper.last_mut() else { return Ok(()) };
+        let time = self.y[lines.rows() * response_names.len()];
+        *upper = if upper.is_nan() { time } else { *upper }; //~ time-of-event
+        let problem = match *upper {
+            f64::INFINITY if time == f64::NEG_INFINITY => {
+                "neither bound is known: leave the row out".to_string()
             }
-            lines.push(line);
-            Ok(())
-        })?;
+            upper if upper < time => format!("the upper bound {upper} is below the time, {time}"),
+            _ => return Ok(()),
+        };
+        Err(self.table.cell_problem(line, self.until.unwrap_or(0), problem))
+    }
+
+    /// The numbers of all rows.
+    fn end(self) -> Numbers {
         let array = |values: Vec<f64>, columns: usize| {
             Array2::from_shape_vec((values.len() / columns.max(1), columns), values)
                 .expect("all rows have that many columns")
         };
-        let (x, y) = (array(x, width), array(y, outputs));
-        Ok(Numbers {
-            x,
-            names,
-            response_names,
-            y,
-            upper,
-            classes,
-            weights,
-            lines,
-            dropped,
-            stand_ins,
-        })
+        let (width, outputs) = (self.numbers.names.len(), self.numbers.response_names.len());
+        Numbers { x: array(self.x, width), y: array(self.y, outputs), ..self.numbers }
     }
 }
