@@ -281,6 +281,89 @@ fn choose(sums: &[f64], rng: &mut ChainRng) -> usize {
     sums.partition_point(|sum| *sum <= at).min(sums.len() - 1)
 }
 
+/// How many different numbers there are.
+fn different(numbers: impl Iterator<Item = f64>) -> usize {
+    let mut numbers: Vec<f64> = numbers.collect();
+    numbers.sort_unstable_by(f64::total_cmp);
+    numbers.dedup();
+    numbers.len()
+}
+
+/// Regressions on the same predictors.
+struct Regression {
+    /// Z by columns.
+    z: Vec<Vec<f64>>,
+    /// The weights of the rows; 1 of each where they have none.
+    weights: Vec<f64>,
+    /// Z, each row of it times its weight, if there are weights.
+    weighted: Option<Vec<Vec<f64>>>,
+    /// The sum of the weights, n.
+    rows_of_all: f64,
+    /// The factor of A.
+    factor: Cholesky,
+}
+
+impl Regression {
+    /// `is_weighted` says that the weights may be others than 1.
+    fn new(z: Vec<Vec<f64>>, weights: Vec<f64>, is_weighted: bool) -> Result<Self, Error> {
+        let (p, rows_of_all) = (z.len(), weights.iter().sum::<f64>());
+        let weighted = is_weighted.then(|| {
+            let column = |z: &Vec<f64>| z.iter().zip(&weights).map(|(z, w)| z * w).collect();
+            z.iter().map(column).collect::<Vec<Vec<f64>>>()
+        });
+        let mut a = vec![0.0; p * p];
+        for (i, left) in weighted.as_ref().unwrap_or(&z).iter().enumerate() {
+            (0..=i).for_each(|j| a[i * p + j] = dot::<8>(left, &z[j]));
+            a[i * p + i] *= 1.0 + 1.0 / rows_of_all; //~ imputed-prior
+        }
+        let factor = Cholesky::new("products of the columns", &a, p)?;
+        Ok(Self { z, weights, weighted, rows_of_all, factor })
+    }
+
+    /// The places of the rows among which the nearest are looked for.
+    fn donors(&self, rng: &mut ChainRng) -> Vec<usize> {
+        let n = self.weights.len();
+        let mut donors: Vec<usize> = (0..n).collect();
+        if n > DONORS && self.weighted.is_some() {
+            // Copies of rows, as often as their weights say: each of them counts once.
+            let sums: Vec<f64> = up_to(&self.weights);
+            donors = (0..DONORS).map(|_| choose(&sums, rng)).collect(); //~ weighted-donors
+        } else if n > DONORS {
+            (0..DONORS).for_each(|i| donors.swap(i, rng.random_range(i..n)));
+            donors.truncate(DONORS);
+        }
+        donors
+    }
+
+    /// B of a feature `y`, its residual standard deviation, and a drawn one, s.
+    fn fit(&self, y: &[f64], rng: &mut ChainRng) -> (Vec<f64>, f64, f64) {
+        let weighted = self.weighted.as_ref().unwrap_or(&self.z).iter();
+        let mut b: Vec<f64> = weighted.map(|z| dot::<8>(z, y)).collect();
+        self.factor.solve_lower(&mut b);
+        self.factor.solve_lower_transpose(&mut b);
+        let square = |row: usize| self.weights[row] * (y[row] - self.at(row, &b)).powi(2);
+        let r: f64 = (0..y.len()).map(square).sum();
+        let freedom = (self.rows_of_all - self.z.len() as f64).max(1.0);
+        // Where nothing is left over, distances are in units of the feature's own spread.
+        let sd = if r > 1e-18 { (r / freedom).sqrt() } else { 1.0 };
+        let s = (r / (2.0 * rng.gamma(0.5 * freedom))).sqrt();
+        (b, sd, s)
+    }
+
+    /// z B of a row.
+    fn at(&self, row: usize, b: &[f64]) -> f64 {
+        self.z.iter().zip(b).map(|(z, b)| z[row] * b).sum()
+    }
+
+    /// A draw of N(0, A^-1).
+    fn noise(&self, rng: &mut ChainRng) -> Vec<f64> {
+        let mut noise = vec![0.0; self.z.len()];
+        rng.fill_normal(&mut noise);
+        self.factor.solve_lower_transpose(&mut noise);
+        noise
+    }
+}
+
 /// The regression of one column on the others, and the rows that have a value of it.
 struct Matching {
     predictors: Vec<Standard>,
@@ -306,73 +389,38 @@ impl Matching {
         let is_predictor = |column: &usize| {
             !gap.features.contains(column) && gaps.iter().all(|gap| gap.mark != *column) //~ imputed-by-itself
         };
-        let (x, weights) = (known.x, rows.iter().map(|&row| known.weight(row)));
-        let weights: Vec<f64> = weights.collect();
+        let x = known.x;
+        let weights: Vec<f64> = rows.iter().map(|&row| known.weight(row)).collect();
         let rows_of_all: f64 = weights.iter().sum();
         let standard = |column| Standard::new(known, column, rows, rows_of_all);
         let predictors: Vec<Standard> =
             (0..x.ncols()).filter(is_predictor).filter_map(standard).collect();
-        let (n, p) = (rows.len(), predictors.len() + 1);
-        // Z by columns.
-        let mut z = vec![vec![1.0; n]; p];
-        for (z, predictor) in z.iter_mut().zip(&predictors) {
-            z.iter_mut().zip(rows).for_each(|(z, &row)| *z = predictor.of(x.row(row)));
-        }
-        let weighted = known.weights.map(|_| {
-            let column = |z: &Vec<f64>| z.iter().zip(&weights).map(|(z, w)| z * w).collect();
-            z.iter().map(column).collect::<Vec<Vec<f64>>>()
-        });
-        let weighted = weighted.as_ref().unwrap_or(&z);
-        let mut a = vec![0.0; p * p];
-        for i in 0..p {
-            (0..=i).for_each(|j| a[i * p + j] = dot::<8>(&weighted[i], &z[j]));
-            a[i * p + i] *= 1.0 + 1.0 / rows_of_all; //~ imputed-prior
-        }
-        let factor = Cholesky::new("products of the columns", &a, p)?;
-        let mut donors: Vec<usize> = (0..n).collect();
-        let is_weighted = known.weights.is_some();
-        if n > DONORS && is_weighted {
-            // Copies of rows, as often as their weights say: each of them counts once.
-            let sums: Vec<f64> = up_to(&weights);
-            donors = (0..DONORS).map(|_| choose(&sums, rng)).collect(); //~ weighted-donors
-        } else if n > DONORS {
-            (0..DONORS).for_each(|i| donors.swap(i, rng.random_range(i..n)));
-            donors.truncate(DONORS);
-        }
+        let of_rows = |number: &Standard| rows.iter().map(|&row| number.of(x.row(row))).collect();
+        let mut z: Vec<Vec<f64>> = predictors.iter().map(of_rows).collect();
+        z.push(vec![1.0; rows.len()]);
+        let regression = Regression::new(z, weights, known.weights.is_some())?;
+        let donors = regression.donors(rng);
         let features: Vec<Standard> = gap.features.clone().filter_map(standard).collect();
         let mut drawn = Vec::with_capacity(features.len());
         let mut fitted = vec![0.0; donors.len() * features.len()];
-        let freedom = (rows_of_all - p as f64).max(1.0);
         let mut units = None;
         for (k, feature) in features.iter().enumerate() {
-            let y: Vec<f64> = rows.iter().map(|&row| feature.of(x.row(row))).collect();
-            let mut b: Vec<f64> = weighted.iter().map(|z| dot::<8>(z, &y)).collect();
-            factor.solve_lower(&mut b);
-            factor.solve_lower_transpose(&mut b);
-            let fit = |row: usize| -> f64 { z.iter().zip(&b).map(|(z, b)| z[row] * b).sum() };
-            let r: f64 = (0..n).map(|row| weights[row] * (y[row] - fit(row)).powi(2)).sum();
-            // Where nothing is left over, distances are in units of the feature's own spread.
-            let sd = if r > 1e-18 { (r / freedom).sqrt() } else { 1.0 };
+            let (b, sd, s) = regression.fit(&of_rows(feature), rng);
             for (place, &donor) in donors.iter().enumerate() {
-                fitted[place * features.len() + k] = fit(donor) / sd;
+                fitted[place * features.len() + k] = regression.at(donor, &b) / sd;
             }
-            let s = (r / (2.0 * rng.gamma(0.5 * freedom))).sqrt();
             units.get_or_insert((sd, s / sd));
-            let mut noise = vec![0.0; p];
-            rng.fill_normal(&mut noise);
-            factor.solve_lower_transpose(&mut noise);
+            let noise = regression.noise(rng);
             drawn.push(b.iter().zip(&noise).map(|(b, noise)| (b + s * noise) / sd).collect());
         }
-        let chances = (is_weighted && n <= DONORS).then(|| up_to(&weights));
+        let Regression { z, weights, weighted, .. } = regression;
+        let chances = (weighted.is_some() && rows.len() <= DONORS).then(|| up_to(&weights));
         let donors = donors.into_iter().map(|place| rows[place]).collect();
-        let mut values: Vec<f64> = rows.iter().map(|&row| x[(row, gap.features.start)]).collect();
-        values.sort_unstable_by(f64::total_cmp);
-        values.dedup();
         // With few degrees of freedom s, and so numbers, may be far beyond all that occur.
         let is_measured = gap.features.len() == 1
             && !gap.labels //~ imputed-codes
-            && values.len() > GRADES
-            && rows_of_all > 2.0 * p as f64;
+            && different(rows.iter().map(|&row| x[(row, gap.features.start)])) > GRADES
+            && rows_of_all > 2.0 * z.len() as f64;
         let measured = features.into_iter().next().filter(|_| is_measured).zip(units);
         let measured = measured.map(|(standard, (sd, ratio))| (standard, sd, ratio));
         let features = gap.features.clone();

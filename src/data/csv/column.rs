@@ -51,6 +51,11 @@ pub(crate) fn new_group(column: &str) -> String {
 }
 
 impl Column {
+    /// A column of numbers, which are not filled in.
+    pub(super) fn new(name: String, role: Role) -> Self {
+        Self { name, role, levels: None, bools: false, dates: None, missing: None }
+    }
+
     /// Whether the column is one feature, a number, with perhaps a second one that says where it is
     /// missing.
     pub(super) fn is_number(&self, encoding: Encoding) -> bool {

@@ -250,67 +250,63 @@ impl Finding {
 /// The finding, without what can be done about it.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {}", shown(self.column()), self.predicate())
+    }
+}
+
+impl Finding {
+    /// What is said of the column.
+    fn predicate(&self) -> String {
         let many = |n: &Option<usize>| n.map_or("more than 1000".to_owned(), |n| n.to_string());
-        write!(f, "`{}` ", shown(self.column()))?;
         match self {
-            Self::Empty { .. } => write!(f, "has no value in any row"),
-            Self::Constant { value, .. } => write!(f, "is {} in all rows", shown(value)),
-            Self::Identifier { .. } => write!(f, "numbers the rows, as an identifier does"),
-            Self::Copy { of, .. } => write!(f, "is a copy of `{}` in every row", shown(of)),
-            Self::CopyOfResponse { response, .. } => {
-                let response = shown(response);
-                write!(
-                    f,
-                    "is a copy of the response `{response}` in every row, which it gives away"
-                )
-            }
+            Self::Empty { .. } => "has no value in any row".into(),
+            Self::Constant { value, .. } => format!("is {} in all rows", shown(value)),
+            Self::Identifier { .. } => "numbers the rows, as an identifier does".into(),
+            Self::Copy { of, .. } => format!("is a copy of `{}` in every row", shown(of)),
+            Self::CopyOfResponse { response, .. } => format!(
+                "is a copy of the response `{}` in every row, which it gives away",
+                shown(response)
+            ),
             Self::Dates { row, cell, labels, .. } => {
-                write!(f, "holds dates or times, such as `{}` in {row}", shown(cell))?;
-                match labels {
-                    Some(labels) => write!(
-                        f,
-                        ", which are taken for {labels} labels: other ones are 0 in all of these features"
-                    ),
-                    None => Ok(()),
-                }
+                let labels = labels.map(|labels| format!(
+                    ", which are taken for {labels} labels: other ones are 0 in all of these features"
+                ));
+                let labels = labels.unwrap_or_default();
+                format!("holds dates or times, such as `{}` in {row}{labels}", shown(cell))
             }
             Self::ManyLabels { labels: Some(n), rows, .. } if *n <= MANY_LEVELS => {
-                write!(f, "holds text of {n} kinds in {}", count(*rows, "row"))
+                format!("holds text of {n} kinds in {}", count(*rows, "row"))
             }
-            Self::ManyLabels { .. } => write!(f, "holds text of more than {MANY_LEVELS} kinds"),
+            Self::ManyLabels { .. } => format!("holds text of more than {MANY_LEVELS} kinds"),
             Self::Unit { cell, .. } => {
-                write!(f, "holds numbers with a unit, such as `{}`", shown(cell))
+                format!("holds numbers with a unit, such as `{}`", shown(cell))
             }
             Self::SparseLabels { labels, rows, .. } => {
-                write!(f, "is taken for {} labels in {rows} rows, each a feature", many(labels))
+                format!("is taken for {} labels in {rows} rows, each a feature", many(labels))
             }
             Self::Missing { rows, is_response, .. } => {
                 let what = match is_response {
                     true => "left out",
                     false => "filled in, and a feature says so",
                 };
-                write!(f, "has no value in {}: {what}", count(*rows, "row"))
+                format!("has no value in {}: {what}", count(*rows, "row"))
             }
             Self::NotNumber { row, cell, .. } => {
-                write!(f, "holds numbers, but {row} has `{}`", shown(cell))
+                format!("holds numbers, but {row} has `{}`", shown(cell))
             }
-            Self::LostDigits { row, cell, .. } => write!(
-                f,
+            Self::LostDigits { row, cell, .. } => format!(
                 "holds whole numbers beyond 2^53, whose last digits are lost, such as `{}` in {row}",
                 shown(cell)
             ),
-            Self::Blanks { row, cell, .. } => write!(
-                f,
+            Self::Blanks { row, cell, .. } => format!(
                 "has labels with blanks at their ends, such as `{}` in {row}, which do not count",
                 shown(cell)
             ),
-            Self::OtherType { kind, .. } => write!(f, "has the type {kind}, {OTHER_TYPE}"),
-            Self::Grades { values, .. } => write!(
-                f,
+            Self::OtherType { kind, .. } => format!("has the type {kind}, {OTHER_TYPE}"),
+            Self::Grades { values, .. } => format!(
                 "holds {values} whole numbers, such as grades, which no density describes well"
             ),
-            Self::NumericClasses { classes, .. } => write!(
-                f,
+            Self::NumericClasses { classes, .. } => format!(
                 "holds numbers, which are taken for {} classes without an order",
                 many(classes)
             ),
@@ -419,62 +415,75 @@ impl CsvReader {
         column: &ColumnDescription,
         found: &mut Vec<Finding>,
     ) -> bool {
-        let name = || column.name.clone();
-        let labels = column.values.as_ref().map(Vec::len);
-        if column.missing == rows {
-            found.push(Finding::Empty { column: name() });
-            return false;
-        }
-        if let Some([(value, _)]) = column.values.as_deref()
-            && (column.missing == 0 || column.range.is_some())
-        {
-            found.push(Finding::Constant { column: name(), value: value.clone() });
+        let (name, labels) = (column.name.clone(), column.values.as_ref().map(Vec::len));
+        if let Some(same) = of_same_values(rows, column) {
+            found.push(same);
             return false;
         }
         let is_asked_for =
-            self.categorical.contains(&column.name) || column.kind == Some(ColumnType::Labels);
-        let is_many = labels.is_none_or(|n| are_many(n, rows));
+            self.categorical.contains(&name) || column.kind == Some(ColumnType::Labels);
         if let Some((row, cell)) = column.dates.clone() {
-            if is_asked_for {
-                found.push(Finding::Dates { column: name(), row, cell, labels });
-            }
+            let dates = Finding::Dates { column: name, row, cell, labels };
+            found.extend(is_asked_for.then_some(dates));
             self.of_missing(column, false, found);
             return true;
         }
-        let values = column.values.as_deref().unwrap_or_default();
-        if let (true, false, Some((cell, _))) = (column.has_unit(), is_asked_for, values.first()) {
-            found.push(Finding::Unit { column: name(), cell: cell.clone() });
-            return true;
-        }
-        if column.is_text && !is_asked_for && is_many {
-            found.push(Finding::ManyLabels { column: name(), labels, rows });
+        if let (false, Some(text)) = (is_asked_for, of_text(rows, column)) {
+            found.push(text);
             return true;
         }
         self.of_missing(column, false, found);
-        match (column.is_text, is_asked_for) {
-            (_, true)
-                if labels.is_none_or(|n| n > MANY_LEVELS) && self.encoding != Encoding::Codes =>
-            {
-                found.push(Finding::SparseLabels { column: name(), labels, rows });
-            }
-            (false, false) => {
-                if let Some((row, cell)) = column.first_not_number.clone() {
-                    let column = name();
-                    found.push(match is_date(&cell) {
-                        true => Finding::Dates { column, row, cell, labels: None },
-                        false => Finding::NotNumber { column, row, cell, is_response: false },
-                    });
-                } else if let Some((row, cell)) = column.lost_digits.clone() {
-                    let is_response = false;
-                    found.push(Finding::LostDigits { column: name(), row, cell, is_response });
-                }
-            }
-            _ => {}
+        if !is_asked_for && !column.is_text {
+            found.extend(of_numbers(column));
+        } else if is_asked_for
+            && labels.is_none_or(|n| n > MANY_LEVELS)
+            && self.encoding != Encoding::Codes
+        {
+            found.push(Finding::SparseLabels { column: name.clone(), labels, rows });
         }
-        if is_identifier(column, rows) {
-            found.push(Finding::Identifier { column: name() });
-        }
+        found.extend(is_identifier(column, rows).then_some(Finding::Identifier { column: name }));
         true
+    }
+}
+
+/// The finding on a feature that is the same in all rows.
+fn of_same_values(rows: usize, column: &ColumnDescription) -> Option<Finding> {
+    let name = column.name.clone();
+    match column.values.as_deref() {
+        _ if column.missing == rows => Some(Finding::Empty { column: name }),
+        Some([(value, _)]) if column.missing == 0 || column.range.is_some() => {
+            Some(Finding::Constant { column: name, value: value.clone() })
+        }
+        _ => None,
+    }
+}
+
+/// The finding on a feature of text that is not taken for labels unless that is asked for.
+fn of_text(rows: usize, column: &ColumnDescription) -> Option<Finding> {
+    let (name, labels) = (column.name.clone(), column.values.as_ref().map(Vec::len));
+    match column.values.as_deref() {
+        Some([(cell, _), ..]) if column.has_unit() => {
+            Some(Finding::Unit { column: name, cell: cell.clone() })
+        }
+        _ if column.is_text && labels.is_none_or(|n| are_many(n, rows)) => {
+            Some(Finding::ManyLabels { column: name, labels, rows })
+        }
+        _ => None,
+    }
+}
+
+/// The finding on a cell of a feature of numbers that is none, or not the same one.
+fn of_numbers(column: &ColumnDescription) -> Option<Finding> {
+    let (name, is_response) = (column.name.clone(), false);
+    match (column.first_not_number.clone(), column.lost_digits.clone()) {
+        (Some((row, cell)), _) if is_date(&cell) => {
+            Some(Finding::Dates { column: name, row, cell, labels: None })
+        }
+        (Some((row, cell)), _) => Some(Finding::NotNumber { column: name, row, cell, is_response }),
+        (None, Some((row, cell))) => {
+            Some(Finding::LostDigits { column: name, row, cell, is_response })
+        }
+        (None, None) => None,
     }
 }
 

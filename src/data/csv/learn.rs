@@ -119,7 +119,7 @@ impl<'a, 't> Learner<'a, 't> {
         let fill = Fill { value: f64::NAN, marked: count.missing[self.place] > 0 };
         let missing = (role == Role::Feature).then_some(fill);
         if dates.is_some() {
-            return Ok(Column { name, role, levels: None, bools: false, dates, missing });
+            return Ok(Column { dates, missing, ..Column::new(name, role) });
         }
         let labels = self.labels.take();
         let labels: Option<Vec<String>> =

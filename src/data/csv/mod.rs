@@ -35,18 +35,16 @@ pub use self::describe::{ColumnDescription, Description};
 pub use self::findings::Finding;
 pub(crate) use self::findings::{FEW_GRADES, ROWS_OF_GRADE};
 pub use self::lines::Lines;
-use self::role::Role;
 use self::sample::Sample;
 pub use self::sample::rows_drawn;
 pub use self::schema::{Cells, Schema};
 pub use self::stand_in::StandIn;
-use self::table::{Table, numbered};
+use self::table::Table;
 pub use self::table_column::{TableColumn, ValueKind};
 pub use self::typed::{ColumnType, TypedTable, Value};
 use super::gzip::{Source, default_limit};
 use super::{Dataset, Task};
 use crate::Error;
-use crate::message::{Advice, Setting, count};
 
 /// Names one or more columns of a table.
 ///
@@ -532,155 +530,75 @@ impl CsvReader {
             false => Ok(text.into_owned().into_bytes()),
         }
     }
-
-    /// The role of each column of a training file.
-    fn assign_columns(&self, table: &Table) -> Result<Vec<Role>, Error> {
-        let mut roles = vec![Role::Feature; table.names.len()];
-        let positions = table.positions();
-        let position = |name: &String| table.position(&positions, name);
-        for name in &self.ignored {
-            roles[position(name)?] = Role::Ignored;
-        }
-        let response = match &self.response {
-            Columns::Last => vec![table.names.len() - 1],
-            Columns::Named(names) => names.iter().map(position).collect::<Result<_, _>>()?,
-            Columns::At(positions) => {
-                if let Some(p) = positions.iter().find(|p| **p >= table.names.len()) {
-                    let allowed = format!("0 to {}", table.names.len() - 1);
-                    let error = Error::argument("position of the response", p, allowed);
-                    return Err(error.of(Setting::Target));
-                }
-                positions.clone()
-            }
-        };
-        let allowed = match self.task {
-            Task::Classification => (1..=1, "one column for classification"),
-            Task::Regression => (1..=usize::MAX, "one or more columns for regression"),
-            Task::Counts => (1..=usize::MAX, "one or more columns for counts"),
-            Task::Survival => (1..=1, "one column for times"),
-        };
-        if !allowed.0.contains(&response.len()) {
-            let found = count(response.len(), "column");
-            return Err(Error::argument("response", found, allowed.1).of(Setting::Target));
-        }
-        for (place, &column) in response.iter().enumerate() {
-            if roles[column] != Role::Feature {
-                let found = format!("column `{}`", table.names[column]);
-                let allowed = "a column that is not ignored, and only once";
-                return Err(Error::argument("response", found, allowed).of(Setting::Target));
-            }
-            roles[column] = Role::Response(place);
-        }
-        if !self.classes.is_empty() && self.task != Task::Classification {
-            let found = format!("named for {}", self.task);
-            let error = Error::argument("classes", found, "named for classification alone");
-            return Err(error.of(Setting::Classes));
-        }
-        if let Some(name) = &self.exposure {
-            let column = position(name)?;
-            let problem = match (roles[column], self.task, response.len()) {
-                (Role::Feature, Task::Counts, 1) => None,
-                (Role::Feature, ..) => Some("chosen for counts in one column alone"),
-                _ => Some("a column that is neither ignored nor the response"),
-            };
-            if let Some(allowed) = problem {
-                let found = format!("column `{name}`");
-                return Err(Error::argument("exposure", found, allowed).of(Setting::Exposure));
-            }
-            roles[column] = Role::Exposure;
-        }
-        if let Some(name) = &self.row_weights {
-            let column = position(name)?;
-            if roles[column] != Role::Feature {
-                let found = format!("column `{name}`");
-                let allowed = "a column that has no other role and is not ignored";
-                return Err(Error::argument("row weights", found, allowed).of(Setting::RowWeights));
-            }
-            roles[column] = Role::Weight;
-        }
-        for (place, name) in self.groups.iter().enumerate() {
-            let column = position(name)?;
-            if roles[column] != Role::Feature {
-                let found = format!("column `{name}`");
-                let allowed = "columns that have no other role and are not ignored, each once";
-                return Err(Error::argument("group", found, allowed).of(Setting::Group));
-            }
-            roles[column] = Role::Group(place);
-        }
-        self.assign_bounds(table, &mut roles)?;
-        for name in &self.categorical {
-            if roles[position(name)?] != Role::Feature {
-                let found = format!("column `{name}`");
-                let error = Error::argument("categorical", found, "among the features");
-                return Err(error.of(Setting::Categorical));
-            }
-        }
-        for (column, name) in table.names.iter().enumerate() {
-            if name == &numbered(column) && table.has_header() && roles[column] != Role::Ignored {
-                let ignore = Advice::Ignore { column: name.clone(), if_identifier: false };
-                let advice = ["name it".into(), ignore];
-                let problem = format!("column {} has no name", column + 1);
-                return Err(table.problem(problem).advise(advice));
-            }
-        }
-        if !roles.contains(&Role::Feature) {
-            return Err(table.problem("no column is left for the features".into()));
-        }
-        table.check_types(&roles)?;
-        Ok(roles)
-    }
 }
 
 impl CsvReader {
-    /// The role of the column that says which times are observed.
-    fn assign_bounds(&self, table: &Table, roles: &mut [Role]) -> Result<(), Error> {
-        let positions = table.positions();
-        let bounds = [
-            (&self.event, "event", Role::Event, Setting::Event),
-            (&self.until, "until", Role::Until, Setting::Until),
-        ];
-        let named = bounds.iter().filter(|(name, ..)| name.is_some()).count();
-        if self.task == Task::Survival && named != 1 {
-            let found = if named == 0 { "not named" } else { "named beside `until`" };
-            let allowed = "the column that says which times are observed, unless their upper bounds are named";
-            return Err(Error::argument("event", found, allowed).of(Setting::Event));
-        }
-        for (name, what, role, setting) in bounds {
-            let Some(name) = name else { continue };
-            let column = table.position(&positions, name)?;
-            let problem = match (roles[column], self.task) {
-                (Role::Feature, Task::Survival) => None,
-                (Role::Feature, _) => Some("chosen for survival times alone"),
-                _ => Some("a column that is neither ignored nor the response"),
-            };
-            if let Some(allowed) = problem {
-                let found = format!("column `{name}`");
-                return Err(Error::argument(what, found, allowed).of(setting));
-            }
-            roles[column] = role;
-        }
-        Ok(())
+    /// The settings of single columns that were made, beside those that are always said.
+    fn columns_in_words(&self) -> String {
+        let named = |what: &str, column: &Option<String>| match column {
+            None => String::new(),
+            Some(column) => format!("; {what}: `{column}`"),
+        };
+        let some = |what: &str, names: &[String]| match names {
+            [] => String::new(),
+            names => format!("; {what}: {}", listed(names)),
+        };
+        let bounds = match (&self.event, &self.until) {
+            (event @ Some(_), _) => named("event", event),
+            (None, until) => named("until", until),
+        };
+        [
+            named("exposure", &self.exposure),
+            named("weights of rows", &self.row_weights),
+            some("groups", &self.groups),
+            bounds,
+            some("classes in order", &self.classes),
+        ]
+        .concat()
+    }
+
+    /// The settings of how cells are written, where they are not those of a plain file.
+    fn writing_in_words(&self) -> String {
+        let charset = match self.charset {
+            Charset::Utf8 => "",
+            Charset::Latin1 => "; text in Latin-1",
+        };
+        let numbers = match self.decimal {
+            Decimal::Plain => "",
+            Decimal::Point => "; numbers with a decimal point, thousands apart",
+            Decimal::Comma => "; numbers with a decimal comma",
+        };
+        let order = match self.date_order {
+            DateOrder::Auto => "",
+            DateOrder::DayFirst => "; dates with the day first",
+            DateOrder::MonthFirst => "; dates with the month first",
+        };
+        [charset, numbers, order].concat()
+    }
+}
+
+/// Names in a line, or that there are none.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => "none".to_string(),
+        names => format!("`{}`", names.join("`, `")),
     }
 }
 
 /// The settings by which a file is read, in words.
 impl fmt::Display for CsvReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let listed = |names: &[String]| match names {
-            [] => "none".to_string(),
-            names => format!("`{}`", names.join("`, `")),
-        };
         let kind = match self.task {
             Task::Regression => "real",
             Task::Classification => "classes",
             Task::Counts => "counts",
             Task::Survival => "times",
         };
-        match &self.response {
-            Columns::Last => write!(f, "response: the last column, {kind}")?,
-            Columns::Named(names) => write!(f, "response: {}, {kind}", listed(names))?,
-            Columns::At(places) => write!(f, "response: column {places:?}, from 0, {kind}")?,
-        }
+        let response = match &self.response {
+            Columns::Last => "the last column".to_string(),
+            Columns::Named(names) => listed(names),
+            Columns::At(places) => format!("column {places:?}, from 0"),
+        };
         let header = match self.header {
             Header::Expected => "the first line, whose names are no numbers",
             Header::Insisted => "the first line",
@@ -697,52 +615,20 @@ impl fmt::Display for CsvReader {
             Encoding::DropFirst => "one-hot without the first",
             Encoding::Codes => "numbered",
         };
-        let exposure = match &self.exposure {
-            None => String::new(),
-            Some(column) => format!("; exposure: `{column}`"),
-        };
-        let weights = match &self.row_weights {
-            None => String::new(),
-            Some(column) => format!("; weights of rows: `{column}`"),
-        };
-        let groups = match self.groups.is_empty() {
-            true => String::new(),
-            false => format!("; groups: {}", listed(&self.groups)),
-        };
-        let bounds = match (&self.event, &self.until) {
-            (Some(column), _) => format!("; event: `{column}`"),
-            (_, Some(column)) => format!("; until: `{column}`"),
-            _ => String::new(),
-        };
-        let classes = match self.classes.is_empty() {
-            true => String::new(),
-            false => format!("; classes in order: {}", listed(&self.classes)),
-        };
-        let charset = match self.charset {
-            Charset::Utf8 => "",
-            Charset::Latin1 => "; text in Latin-1",
-        };
-        let numbers = match self.decimal {
-            Decimal::Plain => "",
-            Decimal::Point => "; numbers with a decimal point, thousands apart",
-            Decimal::Comma => "; numbers with a decimal comma",
-        };
-        let order = match self.date_order {
-            DateOrder::Auto => "",
-            DateOrder::DayFirst => "; dates with the day first",
-            DateOrder::MonthFirst => "; dates with the month first",
-        };
         let ends = match self.drop_missing_rows {
             true => "leave their rows out",
             false => "are filled in",
         };
         write!(
             f,
-            "; header: {header}; cells apart by {apart}; columns left out: {}; columns taken for labels besides \
-             columns of text: {}, {encoding}; missing values, which {ends}: {}{exposure}{weights}{groups}{bounds}{classes}{charset}{numbers}{order}; at most {} bytes",
+            "response: {response}, {kind}; header: {header}; cells apart by {apart}; columns left out: {}; columns \
+             taken for labels besides columns of text: {}, {encoding}; missing values, which {ends}: {}{}{}; at most \
+             {} bytes",
             listed(&self.ignored),
             listed(&self.categorical),
             listed(&self.missing),
+            self.columns_in_words(),
+            self.writing_in_words(),
             self.limit
         )
     }

@@ -45,6 +45,29 @@ pub enum Cells {
     LeftOut,
 }
 
+impl Cells {
+    /// The column of such cells, with what stands in for missing ones; so many columns before it are of groups.
+    fn column(self, name: String, missing: Option<Fill>, groups: usize) -> Column {
+        let column = Column { missing, ..Column::new(name, Role::Feature) };
+        let with_role = |role, column: Column| Column { role, missing: None, ..column };
+        match self {
+            Self::Numbers => column,
+            Self::Bools => Column { bools: true, ..column },
+            Self::Dates(dates) => Column { dates: Some(dates), ..column },
+            Self::Labels(levels) => Column { levels: Some(levels), ..column },
+            Self::Exposure => with_role(Role::Exposure, column),
+            Self::Weight => with_role(Role::Weight, column),
+            Self::Groups(levels) => {
+                let (role, new) = (Role::Group(groups), Fill { value: 0.0, marked: false });
+                Column { role, levels: Some(levels), missing: Some(new), ..column }
+            }
+            Self::Event => Column { bools: true, ..with_role(Role::Event, column) },
+            Self::Until => with_role(Role::Until, column),
+            Self::LeftOut => Column { role: Role::Ignored, ..column },
+        }
+    }
+}
+
 /// The way in which a training file was read: applied to a test file, it gives the same features,
 /// levels and classes, or an error. It can be stored with serde.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,65 +125,33 @@ impl Schema {
             let allowed = "classification if, and only if, classes are named";
             return Err(Error::argument("response", found, allowed));
         }
-        let (mut exposure, mut weights) = (None, None);
-        let (mut groupings, mut bounds) = (Vec::new(), (None, None));
-        let features = columns.into_iter().map(|(name, cells, missing)| {
-            let mut column = Column {
-                name,
-                role: Role::Feature,
-                levels: None,
-                bools: false,
-                dates: None,
-                missing,
-            };
-            match cells {
-                Cells::Numbers => {}
-                Cells::Bools => column.bools = true,
-                Cells::Dates(dates) => column.dates = Some(dates),
-                Cells::Labels(levels) => column.levels = Some(levels),
-                Cells::Exposure => {
-                    (column.role, column.missing) = (Role::Exposure, None);
-                    exposure = Some(column.name.clone());
-                }
-                Cells::Weight => {
-                    (column.role, column.missing) = (Role::Weight, None);
-                    weights = Some(column.name.clone());
-                }
-                Cells::Groups(groups) => {
-                    column.levels = Some(groups);
-                    column.role = Role::Group(groupings.len());
-                    column.missing = Some(Fill { value: 0.0, marked: false });
-                    groupings.push(column.name.clone());
-                }
-                Cells::Event => {
-                    (column.role, column.bools, column.missing) = (Role::Event, true, None);
-                    bounds.0 = Some(column.name.clone());
-                }
-                Cells::Until => {
-                    (column.role, column.missing) = (Role::Until, None);
-                    bounds.1 = Some(column.name.clone());
-                }
-                Cells::LeftOut => column.role = Role::Ignored,
-            }
+        let mut groups = 0;
+        let feature = |(name, cells, missing): (String, Cells, _)| {
+            let column = cells.column(name, missing, groups);
+            groups += usize::from(matches!(column.role, Role::Group(_)));
             column
-        });
-        let response = response.iter().enumerate().map(|(place, name)| Column {
-            name: name.clone(),
-            role: Role::Response(place),
-            levels: classes.clone(),
-            bools: false,
-            dates: None,
-            missing: None,
-        });
-        let columns: Vec<Column> = features.chain(response).collect();
-        let reader = match exposure {
-            Some(name) => reader.exposure(name),
-            None => reader,
         };
-        let (event, until) = bounds;
-        let row_weights = weights.or(reader.row_weights.clone());
-        let reader = CsvReader { event, until, row_weights, ..reader };
-        let reader = groupings.into_iter().fold(reader, CsvReader::group);
+        let response = response.iter().enumerate().map(|(place, name)| Column {
+            levels: classes.clone(),
+            ..Column::new(name.clone(), Role::Response(place))
+        });
+        let columns: Vec<Column> = columns.into_iter().map(feature).chain(response).collect();
+        let all = |is: &dyn Fn(Role) -> bool| -> Vec<String> {
+            columns
+                .iter()
+                .filter(|column| is(column.role))
+                .map(|column| column.name.clone())
+                .collect()
+        };
+        let last = |role: Role| all(&|own| own == role).pop();
+        let reader = CsvReader {
+            exposure: last(Role::Exposure).or(reader.exposure),
+            row_weights: last(Role::Weight).or(reader.row_weights),
+            event: last(Role::Event),
+            until: last(Role::Until),
+            groups: [reader.groups, all(&|role| matches!(role, Role::Group(_)))].concat(),
+            ..reader
+        };
         let mut seen = HashSet::with_capacity(columns.len());
         if let Some(twice) = columns.iter().find(|column| !seen.insert(&column.name)) {
             let found = format!("`{}` twice", shown(&twice.name));

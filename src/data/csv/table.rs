@@ -47,6 +47,90 @@ pub(super) struct Count {
     pub(super) missing: Vec<usize>,
 }
 
+/// The missing values of the rows so far.
+struct Gaps {
+    count: Count,
+    /// Which cells of the row are missing.
+    is_missing: Vec<bool>,
+    /// The line, the column and the text of the first missing value.
+    first: Option<(usize, usize, String)>,
+    /// The number of missing values, and of rows that have any.
+    all: usize,
+    rows: usize,
+    /// Whether there is one that nothing stands in for.
+    is_refused: bool,
+}
+
+impl Gaps {
+    /// Of no row as yet, of so many cells.
+    fn of(columns: usize) -> Self {
+        let count = Count { complete: 0, dropped: 0, missing: vec![0; columns] };
+        let is_missing = vec![false; columns];
+        Self { count, is_missing, first: None, all: 0, rows: 0, is_refused: false }
+    }
+
+    /// Takes one more row. Returns whether it is kept.
+    fn add(
+        &mut self,
+        table: &Table,
+        (reader, roles, fills): (&CsvReader, &[Role], &[bool]),
+        line: usize,
+        cells: &[Cell],
+    ) -> bool {
+        let (before, mut drops) = (self.all, false);
+        for (j, cell) in cells.iter().enumerate() {
+            self.is_missing[j] = roles[j] != Role::Ignored && table.is_missing(reader, cell);
+            if !self.is_missing[j] {
+                continue;
+            }
+            self.all += 1;
+            let (is_feature, fills) = (roles[j] == Role::Feature, fills[j]);
+            // A row without a weight is an error later.
+            let is_needed = !is_feature && !fills && roles[j] != Role::Weight;
+            let drops_row = is_needed || reader.drop_missing_rows;
+            drops |= roles[j] != Role::Until && drops_row;
+            self.is_refused |= is_feature && !fills && !reader.drop_missing_rows;
+            self.first.get_or_insert_with(|| (line, j, shown(&cell.text())));
+        }
+        self.rows += usize::from(self.all > before);
+        if drops {
+            self.count.dropped += 1;
+            return false;
+        }
+        self.count.complete += 1;
+        if self.all > before {
+            let missing = self.count.missing.iter_mut().zip(&self.is_missing);
+            missing.for_each(|(n, is)| *n += usize::from(*is));
+        }
+        true
+    }
+
+    /// The count of all rows; an error if none is left, or a missing value is refused.
+    fn end(self, table: &Table) -> Result<Count, Error> {
+        let count = self.count;
+        let rows = count.complete + count.dropped;
+        if rows == 0 {
+            let problem = match table.has_lines() {
+                false => "the table has no rows",
+                true => "there is a header, but no row below it",
+            };
+            return Err(table.problem(problem.into()));
+        }
+        let Some((line, column, cell)) = self.first else { return Ok(count) };
+        let rows = message::count(rows, "row");
+        let in_all = format!("{} in all, in {} of {rows}", self.all, self.rows);
+        if self.is_refused {
+            let problem = format!("missing value (`{cell}`); {in_all}");
+            let advice = [Advice::FillIn, Advice::DropMissing];
+            return Err(table.cell_problem(line, column, problem).advise(advice));
+        }
+        if count.complete == 0 && !table.continues {
+            return Err(table.problem(format!("missing values leave no row: {in_all}")));
+        }
+        Ok(count)
+    }
+}
+
 impl<'t> Table<'t> {
     /// `fewest` is the number of columns that there must be, 1 or more.
     pub(super) fn new(
@@ -299,61 +383,14 @@ impl<'t> Table<'t> {
         fills: &[bool],
         take: TakesMarkedRow<'_, 't>,
     ) -> Result<Count, Error> {
-        let mut count = Count { complete: 0, dropped: 0, missing: vec![0; roles.len()] };
-        let (mut first, mut is_refused, mut missing, mut rows_missing) = (None, false, 0, 0);
-        let mut is_missing = vec![false; roles.len()];
+        let mut gaps = Gaps::of(roles.len());
         self.each_row(&mut |line, cells| {
-            let (before, mut drops) = (missing, false);
-            for (j, cell) in cells.iter().enumerate() {
-                is_missing[j] = roles[j] != Role::Ignored && self.is_missing(reader, cell);
-                if !is_missing[j] {
-                    continue;
-                }
-                missing += 1;
-                let (is_feature, fills) = (roles[j] == Role::Feature, fills[j]);
-                // A row without a weight is an error later.
-                let is_needed = !is_feature && !fills && roles[j] != Role::Weight;
-                let drops_row = is_needed || reader.drop_missing_rows;
-                drops |= roles[j] != Role::Until && drops_row;
-                is_refused |= is_feature && !fills && !reader.drop_missing_rows;
-                first.get_or_insert_with(|| (line, j, shown(&cell.text())));
+            if gaps.add(self, (reader, roles, fills), line, cells) {
+                take(line, cells, &gaps.is_missing);
             }
-            rows_missing += usize::from(missing > before);
-            if drops {
-                count.dropped += 1;
-                return Ok(());
-            }
-            count.complete += 1;
-            if missing > before {
-                count
-                    .missing
-                    .iter_mut()
-                    .zip(&is_missing)
-                    .for_each(|(n, is)| *n += usize::from(*is));
-            }
-            take(line, cells, &is_missing);
             Ok(())
         })?;
-        let rows = count.complete + count.dropped;
-        if rows == 0 {
-            let problem = match self.has_lines() {
-                false => "the table has no rows",
-                true => "there is a header, but no row below it",
-            };
-            return Err(self.problem(problem.into()));
-        }
-        let Some((line, column, cell)) = first else { return Ok(count) };
-        let in_all =
-            format!("{missing} in all, in {rows_missing} of {}", message::count(rows, "row"));
-        if is_refused {
-            let problem = format!("missing value (`{cell}`); {in_all}");
-            let advice = [Advice::FillIn, Advice::DropMissing];
-            return Err(self.cell_problem(line, column, problem).advise(advice));
-        }
-        if count.complete == 0 && !self.continues {
-            return Err(self.problem(format!("missing values leave no row: {in_all}")));
-        }
-        Ok(count)
+        gaps.end(self)
     }
 
     /// 1 for true and 0 for false, as spreadsheets and programs write them.
@@ -470,24 +507,6 @@ fn is_otherwise_written(cell: &str) -> bool {
 /// `2024-05`, `10:30`.
 pub(super) fn is_date(cell: &str) -> bool {
     let cell = cell.trim();
-    // Text with a colon is a time or nothing.
-    let is_time = |text: &str| {
-        let clock = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
-        let clock = clock.split(['+', 'Z']).next().unwrap_or_default();
-        let parts: Vec<&str> = clock.split([':', '.']).collect();
-        let is_part = |part: &&str| {
-            (1..=9).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        clock.contains(':')
-            && (2..=4).contains(&parts.len())
-            && parts[1].len() == 2
-            && parts.iter().all(is_part)
-    };
-    let is_offset = |text: &str| {
-        let parts: Vec<&str> = text.split(':').collect();
-        let are_digits = parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
-        are_digits && matches!((text.len(), parts.len()), (2 | 4, 1) | (5, 2))
-    };
     if is_time(cell) {
         return true;
     }
@@ -496,23 +515,39 @@ pub(super) fn is_date(cell: &str) -> bool {
         Some((clock, offset)) if is_offset(offset) => is_time(clock), //~ negative-offset
         _ => is_time(time),
     };
-    let day = match cell.split_once(['T', ' ']) {
-        Some((day, time)) if without_offset(time) => day,
-        _ => cell,
-    };
-    let month_of = |part: &str| {
-        const MONTHS: &str = "jan feb mar apr may jun jul aug sep oct nov dec";
-        let start: String = part.chars().take(3).flat_map(char::to_lowercase).collect();
-        let is_word = part.len() >= 3 && part.chars().all(char::is_alphabetic);
-        is_word && MONTHS.split(' ').any(|month| month == start)
-    };
+    match cell.split_once(['T', ' ']) {
+        Some((day, time)) if without_offset(time) => is_day(day),
+        _ => is_day(cell),
+    }
+}
+
+/// Whether a text is a time of the day: one with a colon is a time or nothing.
+fn is_time(text: &str) -> bool {
+    let clock = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
+    let clock = clock.split(['+', 'Z']).next().unwrap_or_default();
+    let parts: Vec<&str> = clock.split([':', '.']).collect();
+    let is_part = |part: &&str| (1..=9).contains(&part.len()) && are_digits(part);
+    clock.contains(':')
+        && (2..=4).contains(&parts.len())
+        && parts[1].len() == 2
+        && parts.iter().all(is_part)
+}
+
+/// Whether a text is the offset of a time zone, without its sign.
+fn is_offset(text: &str) -> bool {
+    let parts: Vec<&str> = text.split(':').collect();
+    parts.iter().all(|part| are_digits(part))
+        && matches!((text.len(), parts.len()), (2 | 4, 1) | (5, 2))
+}
+
+/// Whether a text is a date without a time.
+fn is_day(day: &str) -> bool {
     let separator = day.find(['-', '/', '.', ' ']).map(|at| &day[at..=at]);
     let Some(separator) = separator else { return false };
     let parts: Vec<&str> =
         day.split(separator).map(|part| part.trim_matches([',', '.', ' '])).collect();
     let number = |part: &str, digits: std::ops::RangeInclusive<usize>| -> Option<u32> {
-        let is_plain = part.bytes().all(|byte| byte.is_ascii_digit());
-        (is_plain && digits.contains(&part.len())).then(|| part.parse().ok())?
+        (are_digits(part) && digits.contains(&part.len())).then(|| part.parse().ok())?
     };
     let year = |part: &str| number(part, 4..=4).is_some();
     // 1.2.20 may be a version.
@@ -524,12 +559,25 @@ pub(super) fn is_date(cell: &str) -> bool {
         [a, b, c] => {
             (year(a) && of_month(b) && of_day(c))
                 || (short_year(c) && of_day(a) && of_day(b) && (of_month(a) || of_month(b)))
-                || ((year(c) || number(c, 2..=2).is_some()) && of_day(a) && month_of(b))
-                || (year(c) && month_of(a) && of_day(b))
+                || ((year(c) || number(c, 2..=2).is_some()) && of_day(a) && names_month(b))
+                || (year(c) && names_month(a) && of_day(b))
         }
         [a, b] => separator == "-" && year(a) && of_month(b),
         _ => false,
     }
+}
+
+/// Whether a word is the name of a month or begins as one does.
+fn names_month(word: &str) -> bool {
+    const MONTHS: &str = "jan feb mar apr may jun jul aug sep oct nov dec";
+    let start: String = word.chars().take(3).flat_map(char::to_lowercase).collect();
+    let is_word = word.len() >= 3 && word.chars().all(char::is_alphabetic);
+    is_word && MONTHS.split(' ').any(|month| month == start)
+}
+
+/// Whether all characters are digits.
+fn are_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// An error if two columns have the same name.

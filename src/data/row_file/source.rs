@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use ndarray::{Array1, Array2};
@@ -73,8 +72,11 @@ pub(super) struct Source {
     position: std::sync::Mutex<()>,
 }
 
+/// A file with its responses and weights.
+type Opened = (Source, Response, Option<Array1<f64>>);
+
 impl Source {
-    pub fn open(path: &Path) -> Result<(Self, Response, Option<Array1<f64>>), Error> {
+    pub fn open(path: &Path) -> Result<Opened, Error> {
         let io = |error| Error::io(path, error);
         let wrong = |problem: &str| Error::table(path.display().to_string(), problem);
         let file = File::open(path).map_err(io)?;
@@ -121,12 +123,7 @@ impl Source {
 
     /// Takes sizes and names from the foot, of so many bytes, and reads responses and weights; `None` if the sizes do not make the
     /// size of the file.
-    #[allow(clippy::type_complexity)]
-    fn take(
-        mut self,
-        foot: Foot,
-        length: u64,
-    ) -> Option<Result<(Self, Response, Option<Array1<f64>>), Error>> {
+    fn take(mut self, foot: Foot, length: u64) -> Option<Result<Opened, Error>> {
         let (rows, columns) = (foot.rows, foot.features.len());
         let observed = foot.observed_columns();
         let row_bytes = columns.checked_mul(foot.stored.width())?;
@@ -146,7 +143,6 @@ impl Source {
     }
 
     /// Compares checksums, and reads responses and weights.
-    #[allow(clippy::type_complexity)]
     fn verified(
         mut self,
         at: u64,
@@ -154,35 +150,56 @@ impl Source {
         checksum: u32,
         is_weighted: bool,
         kind: Kind,
-    ) -> Result<(Self, Response, Option<Array1<f64>>), Error> {
-        let damaged = |what: &str| {
-            let problem =
-                format!("{what} have another checksum than was written: the file is damaged");
-            Error::table(self.path.display().to_string(), problem)
-        };
-        let file = self.path.display().to_string();
-        let foot = |error: Error| Error::table(file.clone(), format!("its foot is wrong: {error}"));
+    ) -> Result<Opened, Error> {
+        let foot = |error: Error| self.problem(format!("its foot is wrong: {error}"));
         self.stored.check(self.feature_names.len()).map_err(foot)?;
         check_names("feature names", &self.feature_names, self.feature_names.len())
             .map_err(foot)?;
+        let numbers = self.read_observed(at, columns, checksum)?;
+        let (response, weights) = self.observed(numbers, kind, is_weighted)?;
+        self.largest = self.check_features()?;
+        self.check_unchanged()?;
+        Ok((self, response, weights))
+    }
+
+    /// An error that names the file.
+    fn problem(&self, problem: impl Into<String>) -> Error {
+        Error::table(self.path.display().to_string(), problem)
+    }
+
+    /// An error that the checksum of a part is wrong.
+    fn damaged(&self, what: &str) -> Error {
+        self.problem(format!("{what} have another checksum than was written: the file is damaged"))
+    }
+
+    /// Reads the numbers beside the features, in so many columns.
+    fn read_observed(&self, at: u64, columns: usize, checksum: u32) -> Result<Array2<f64>, Error> {
         let forms = [(self.rows, "rows"), (columns, "responses and weights"), (4, "forms")];
         memory::check::<f64>("responses", &forms, "take fewer rows")?;
         let mut bytes = vec![0; 8 * self.rows * columns];
         self.read_at(&mut bytes, at)?;
         if crc32fast::hash(&bytes) != checksum {
-            return Err(damaged("its responses"));
+            return Err(self.damaged("its responses"));
         }
         let numbers = bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
-        drop(bytes);
-        let numbers: Array2<f64> =
-            Array2::from_shape_vec((self.rows, columns), numbers).expect("as many as were read");
-        let of_response = columns - usize::from(is_weighted);
+        Ok(Array2::from_shape_vec((self.rows, columns), numbers).expect("as many as were read"))
+    }
+
+    /// The response, and the weights in the last column, as a data set has them.
+    fn observed(
+        &self,
+        numbers: Array2<f64>,
+        kind: Kind,
+        is_weighted: bool,
+    ) -> Result<(Response, Option<Array1<f64>>), Error> {
+        let foot = |error: Error| self.problem(format!("its foot is wrong: {error}"));
+        let of_response = numbers.ncols() - usize::from(is_weighted);
         let response = kind.response(numbers.slice(ndarray::s![.., ..of_response]).to_owned());
         let weights = is_weighted.then(|| numbers.column(of_response).to_vec());
         drop(numbers);
         let no_class = "the class of a row is no whole number from 0 on";
-        let response = response.ok_or_else(|| Error::table(file.clone(), no_class))?;
-        // Features in the place of the file's, which are checked below.
+        let response = response.ok_or_else(|| self.problem(no_class))?;
+        // Features in the place of the file's, which are checked later.
         let features = Array2::zeros((self.rows, 1));
         let mut data =
             Dataset::checked(features, response, vec!["x".into()], self.response_names.clone())
@@ -191,50 +208,54 @@ impl Source {
             data = data.with_weights(weights).map_err(foot)?;
         }
         let weights = data.weights().map(|w| w.to_owned());
-        let response = data.into_response();
+        Ok((data.into_response(), weights))
+    }
 
-        let rows = block_rows(self.row_bytes);
-        // The bits of numbers above 0 are in the order of the numbers.
-        let largest = AtomicU64::new(0);
+    /// Compares the checksums of all blocks. Returns the size of the largest number, or of what bytes can stand for.
+    fn check_features(&self) -> Result<f64, Error> {
         let scratch = || (Vec::new(), vec![0.0; self.feature_names.len()]);
-        let checked = threads::map_with(self.blocks.len(), &scratch, &|(bytes, x), block| {
-            let first = block * rows;
-            bytes.resize(rows.min(self.rows - first) * self.row_bytes, 0);
-            self.read_rows(first, bytes)?;
-            //~ row-checksum
-            if crc32fast::hash(bytes) != self.blocks[block] {
-                return Err(damaged(&format!("its rows from {} on", first + 1)));
-            }
-            if matches!(self.stored, Stored::U8(_)) {
-                return Ok(());
-            }
-            for (i, raw) in bytes.chunks_exact(self.row_bytes).enumerate() {
-                self.stored.read(raw, x);
-                if let Some(j) = x.iter().position(|x| !x.is_finite()) {
-                    return Err(Error::Cell {
-                        table: file.clone(),
-                        row: Row::Number(first + i + 1),
-                        column: self.feature_names[j].clone(),
-                        problem: format!("{} is not a finite number", x[j]),
-                        advice: Vec::new(),
-                    });
-                }
-                let of_row = x.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-                largest.fetch_max(of_row.to_bits(), Ordering::Relaxed);
-            }
-            Ok(())
+        let largest = threads::map_with(self.blocks.len(), &scratch, &|(bytes, x), block| {
+            self.check_block(block, bytes, x)
         });
-        checked.into_iter().collect::<Result<(), Error>>()?;
-        self.largest = match &self.stored {
+        let largest = largest.into_iter().collect::<Result<Vec<f64>, Error>>()?;
+        Ok(match &self.stored {
             Stored::U8(scales) => {
                 let ends =
                     |[offset, scale]: &[f64; 2]| offset.abs().max((offset + 255.0 * scale).abs());
                 scales.iter().map(ends).fold(0.0, f64::max)
             }
-            _ => f64::from_bits(largest.into_inner()),
-        };
-        self.check_unchanged()?;
-        Ok((self, response, weights))
+            _ => largest.into_iter().fold(0.0, f64::max),
+        })
+    }
+
+    /// The size of the largest number of a block, unless it is stored as bytes. An error if the checksum or a number is wrong.
+    fn check_block(&self, block: usize, bytes: &mut Vec<u8>, x: &mut [f64]) -> Result<f64, Error> {
+        let rows = block_rows(self.row_bytes);
+        let first = block * rows;
+        bytes.resize(rows.min(self.rows - first) * self.row_bytes, 0);
+        self.read_rows(first, bytes)?;
+        //~ row-checksum
+        if crc32fast::hash(bytes) != self.blocks[block] {
+            return Err(self.damaged(&format!("its rows from {} on", first + 1)));
+        }
+        let mut largest = 0.0;
+        if matches!(self.stored, Stored::U8(_)) {
+            return Ok(largest);
+        }
+        for (i, raw) in bytes.chunks_exact(self.row_bytes).enumerate() {
+            self.stored.read(raw, x);
+            if let Some(j) = x.iter().position(|x| !x.is_finite()) {
+                return Err(Error::Cell {
+                    table: self.path.display().to_string(),
+                    row: Row::Number(first + i + 1),
+                    column: self.feature_names[j].clone(),
+                    problem: format!("{} is not a finite number", x[j]),
+                    advice: Vec::new(),
+                });
+            }
+            largest = x.iter().fold(largest, |most: f64, x| most.max(x.abs()));
+        }
+        Ok(largest)
     }
 
     /// Fills `bytes` with the features' bytes from a row on.
@@ -262,7 +283,7 @@ impl Source {
             return Ok(());
         }
         let problem = "the file of rows has changed since it was opened";
-        Err(Error::table(self.path.display().to_string(), problem))
+        Err(self.problem(problem))
     }
 
     /// Adds all features to a checksum.

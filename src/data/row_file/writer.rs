@@ -46,6 +46,43 @@ struct Columns {
     is_weighted: bool,
 }
 
+impl Columns {
+    /// Those of some rows.
+    fn of(rows: &Dataset) -> Self {
+        Self {
+            features: rows.feature_names().to_vec(),
+            responses: rows.response_names().to_vec(),
+            kind: Kind::of(rows.response()),
+            is_weighted: rows.weights().is_some(),
+        }
+    }
+
+    /// An error if the columns of later rows are others.
+    fn check(&self, rows: &Dataset) -> Result<(), Error> {
+        let differs = |what: &str, found: String, expected: String| {
+            let expected = format!("{expected}, as in the rows before");
+            Err(Error::argument(format!("{what} of the rows"), found, expected))
+        };
+        for (what, found, expected) in [
+            ("features", rows.feature_names(), &self.features[..]),
+            ("responses", rows.response_names(), &self.responses[..]),
+        ] {
+            if found != expected {
+                return differs(what, found.join(", "), expected.join(", "));
+            }
+        }
+        let kind = Kind::of(rows.response());
+        if kind != self.kind {
+            return differs("kind of response", kind.to_string(), self.kind.to_string());
+        }
+        if rows.weights().is_some() != self.is_weighted {
+            let given = |is| String::from(if is { "given" } else { "none" });
+            return differs("weights", given(!self.is_weighted), given(self.is_weighted));
+        }
+        Ok(())
+    }
+}
+
 impl RowWriter {
     pub(super) fn new(path: &Path, stored: Stored) -> Result<Self, Error> {
         if let Stored::U8(scales) = &stored {
@@ -93,55 +130,15 @@ impl RowWriter {
     /// no more rows.
     pub fn push(&mut self, rows: &Dataset) -> Result<(), Error> {
         self.check_whole()?;
-        let kind = Kind::of(rows.response());
         match &self.columns {
+            Some(known) => known.check(rows)?,
             None => {
                 self.stored.check(rows.n_features())?;
-                self.columns = Some(Columns {
-                    features: rows.feature_names().to_vec(),
-                    responses: rows.response_names().to_vec(),
-                    kind,
-                    is_weighted: rows.weights().is_some(),
-                });
-            }
-            Some(known) => {
-                let differs = |what: &str, found: String, expected: String| {
-                    let expected = format!("{expected}, as in the rows before");
-                    Err(Error::argument(format!("{what} of the rows"), found, expected))
-                };
-                for (what, found, expected) in [
-                    ("features", rows.feature_names(), &known.features[..]),
-                    ("responses", rows.response_names(), &known.responses[..]),
-                ] {
-                    if found != expected {
-                        return differs(what, found.join(", "), expected.join(", "));
-                    }
-                }
-                if kind != known.kind {
-                    return differs("kind of response", kind.to_string(), known.kind.to_string());
-                }
-                if rows.weights().is_some() != known.is_weighted {
-                    let given = |is| String::from(if is { "given" } else { "none" });
-                    let found = given(rows.weights().is_some());
-                    return differs("weights", found, given(known.is_weighted));
-                }
+                self.columns = Some(Columns::of(rows));
             }
         }
         // All rows are looked at before one of them is written.
-        let mut bytes = Vec::with_capacity(rows.rows() * rows.n_features() * self.stored.width());
-        for (i, x) in rows.x().rows().into_iter().enumerate() {
-            let written = match x.to_slice() {
-                Some(x) => self.stored.write(x, &mut bytes),
-                None => self.stored.write(&x.to_vec(), &mut bytes),
-            };
-            written.map_err(|(j, allowed)| Error::Cell {
-                table: self.path.display().to_string(),
-                row: Row::Number(self.rows + i + 1),
-                column: rows.feature_names()[j].clone(),
-                problem: format!("{} cannot be stored; it must be {allowed}", number(x[j])),
-                advice: Vec::new(),
-            })?;
-        }
+        let bytes = self.bytes_of(rows)?;
         let y = rows.response().in_columns();
         for (i, y) in y.rows().into_iter().enumerate() {
             self.observed.extend(y);
@@ -160,6 +157,25 @@ impl RowWriter {
             }
         }
         Ok(())
+    }
+
+    /// The bytes of the features.
+    fn bytes_of(&self, rows: &Dataset) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::with_capacity(rows.rows() * rows.n_features() * self.stored.width());
+        for (i, x) in rows.x().rows().into_iter().enumerate() {
+            let written = match x.to_slice() {
+                Some(x) => self.stored.write(x, &mut bytes),
+                None => self.stored.write(&x.to_vec(), &mut bytes),
+            };
+            written.map_err(|(j, allowed)| Error::Cell {
+                table: self.path.display().to_string(),
+                row: Row::Number(self.rows + i + 1),
+                column: rows.feature_names()[j].clone(),
+                problem: format!("{} cannot be stored; it must be {allowed}", number(x[j])),
+                advice: Vec::new(),
+            })?;
+        }
+        Ok(bytes)
     }
 
     /// Writes the rest, and opens the file.
