@@ -199,22 +199,8 @@ impl<'a> Judge<'a> {
         if let Some(message) = &self.panic {
             return Outcome::Panicked { message: message.clone() };
         }
-        match &self.approximation {
-            Some(Approximation::Mixture { weights }) => {
-                return Outcome::Mixture { chains: weights.len() };
-            }
-            Some(Approximation::Fitted { method }) => {
-                return Outcome::Approximation { method: method.clone() };
-            }
-            Some(Approximation::Ensemble { members }) => {
-                if let Some((group, chain)) = self.first_not_finite() {
-                    return Outcome::NotFinite { group, chain };
-                }
-                let stuck = (0..chains).filter(|&c| self.is_stuck(c)).collect(); //~ stuck-members
-                let max_rhat = groups.iter().map(|g| g.max_rhat).fold(f64::NAN, f64::max);
-                return Outcome::Ensemble { members: *members, stuck, max_rhat };
-            }
-            Some(Approximation::Surrogate(_)) | None => {}
+        if let Some(outcome) = self.of_approximation(chains, groups) {
+            return outcome;
         }
         let draws = self.groups.iter().map(|g| g.1.len_of(Axis(1))).min().unwrap_or(0);
         if chains == 0 || groups.iter().all(|g| g.quantities == 0) || draws < 4 {
@@ -224,14 +210,9 @@ impl<'a> Judge<'a> {
             return Outcome::NotFinite { group, chain };
         }
         let drift = self.drift(chains);
-        let max_drift = drift.iter().copied().fold(f64::NAN, f64::max);
-        if chains == 1 {
-            let drifts = max_drift > DRIFT_LIMIT;
-            return Outcome::OneChain { drifts, halves_rhat: max_drift };
+        if let [halves_rhat] = drift[..] {
+            return Outcome::OneChain { drifts: halves_rhat > DRIFT_LIMIT, halves_rhat };
         }
-        let max_rhat = groups.iter().map(|g| g.max_rhat).fold(f64::NAN, f64::max);
-        let min_ess =
-            groups.iter().flat_map(|g| [g.min_ess_bulk, g.min_ess_tail]).fold(f64::NAN, f64::min);
         let quantities: usize = groups.iter().map(|g| g.quantities).sum();
         let constant: usize = groups.iter().map(|g| g.constant).sum();
         if constant == quantities {
@@ -240,8 +221,32 @@ impl<'a> Judge<'a> {
         // R-hat misses a chain that is stuck near the middle of the others.
         let stuck: Vec<usize> = (0..chains).filter(|&c| self.is_stuck(c)).collect();
         if !stuck.is_empty() {
-            return Outcome::ChainsStuck { stuck, max_rhat };
+            return Outcome::ChainsStuck { stuck, max_rhat: max_rhat(groups) };
         }
+        self.of_moving_chains(groups, &drift, separate)
+    }
+
+    /// The outcome of draws that R-hat alone does not judge; `None` if they are of the posterior or nearly.
+    fn of_approximation(&self, chains: usize, groups: &[QuantityGroup]) -> Option<Outcome> {
+        Some(match self.approximation.as_ref()? {
+            Approximation::Mixture { weights } => Outcome::Mixture { chains: weights.len() },
+            Approximation::Fitted { method } => Outcome::Approximation { method: method.clone() },
+            Approximation::Ensemble { members } => {
+                if let Some((group, chain)) = self.first_not_finite() {
+                    return Some(Outcome::NotFinite { group, chain });
+                }
+                let stuck = (0..chains).filter(|&c| self.is_stuck(c)).collect(); //~ stuck-members
+                Outcome::Ensemble { members: *members, stuck, max_rhat: max_rhat(groups) }
+            }
+            Approximation::Surrogate(_) => return None,
+        })
+    }
+
+    /// The outcome of two or more chains, all of which move: by R-hat, divergences, temperatures and draws.
+    fn of_moving_chains(&self, groups: &[QuantityGroup], drift: &[f64], separate: bool) -> Outcome {
+        let max_rhat = max_rhat(groups);
+        let min_ess =
+            groups.iter().flat_map(|g| [g.min_ess_bulk, g.min_ess_tail]).fold(f64::NAN, f64::min);
         let share = self.share_divergent();
         let divergent = Outcome::Divergent { divergences: self.divergences, share, max_rhat };
         if max_rhat > self.rhat_limit {
@@ -249,12 +254,12 @@ impl<'a> Judge<'a> {
             let small = max_rhat <= OTHERS_LIMIT && share > DIVERGENT_LIMIT;
             return match small {
                 true => divergent,
-                false => self.disagreement(&drift, separate, max_rhat, min_ess),
+                false => self.disagreement(drift, separate, max_rhat, min_ess),
             };
         }
         // Quantities that all chains agree are constant are agreement; others must be defined.
         let undefined: usize = groups.iter().map(|g| g.undefined).sum();
-        if undefined > constant {
+        if undefined > groups.iter().map(|g| g.constant).sum() {
             return Outcome::ConstantQuantities { count: undefined };
         }
         if share > DIVERGENT_LIMIT {
@@ -264,7 +269,7 @@ impl<'a> Judge<'a> {
         if !chains_off.is_empty() {
             return Outcome::WrongTemperature { chains: chains_off, temperature, max_rhat };
         }
-        let wanted = self.ess_per_chain * chains as f64;
+        let wanted = self.ess_per_chain * drift.len() as f64;
         // Written so that a NaN on either side cannot pass.
         if max_rhat <= self.rhat_limit && min_ess >= wanted {
             match self.parameters > 0 && self.unkept == self.parameters {
@@ -368,6 +373,12 @@ pub(super) fn wrong_temperatures(temperatures: Option<&[f64]>) -> (Vec<usize>, f
     let worst = chains.iter().map(|c| all[*c]).max_by(|a, b| off(*a).total_cmp(&off(*b)));
     (chains, worst.unwrap_or(1.0))
 }
+
+/// The largest R-hat of all groups; NaN if there is none.
+fn max_rhat(groups: &[QuantityGroup]) -> f64 {
+    groups.iter().map(|group| group.max_rhat).fold(f64::NAN, f64::max)
+}
+
 /// The worst diagnostics of one group, from the summary of each of its quantities.
 fn worst_of(
     name: &str,

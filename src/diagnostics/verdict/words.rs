@@ -77,30 +77,15 @@ impl Verdict {
         std::iter::once(self.outcome()).chain(rest.into_iter().flatten()).collect()
     }
 
+    /// The finding on the outcome.
     fn outcome(&self) -> Finding {
-        let limit = self.rhat_limit;
         match &self.outcome {
             Outcome::Approximation { method } => Finding::only(format!(
                 "not judged: an approximation, {method}, **not the posterior**; no chains were run, and R-hat says \
                  nothing"
             )),
             Outcome::Ensemble { members, stuck, max_rhat } => {
-                let rhat = match max_rhat.is_nan() {
-                    true => String::new(),
-                    false => format!(" (R-hat {})", ratio(*max_rhat)),
-                };
-                let never = match stuck.is_empty() {
-                    true => String::new(),
-                    false => {
-                        format!("; {} never moved after the ascent", self.chains_listed(stuck))
-                    }
-                };
-                let text = format!(
-                    "not judged by R-hat: {}, **not the posterior**: each is optimised from a start of its own and \
-                     sampled for a short while from there, and they need not agree{rhat}{never}",
-                    Approximation::ensemble(*members),
-                );
-                Finding::new(text, self.in_use.validate())
+                self.of_ensemble(*members, stuck, *max_rhat)
             }
             Outcome::Mixture { chains } => Finding::new(
                 format!(
@@ -112,155 +97,199 @@ impl Verdict {
             Outcome::Converged { min_ess, .. } => {
                 Finding::only(format!("converged: {}", self.within_limits(*min_ess)))
             }
-            Outcome::NoParameters { min_ess, .. } => Finding::new(
-                format!(
-                    "not judged: {}, but the run kept none of its {} parameters, and chains in different modes may \
-                     agree so far",
-                    self.within_limits(*min_ess),
-                    thousands(self.parameters as f64),
-                ),
-                ["keep some parameters, or predictions along the chains".into()],
-            ),
-            Outcome::TooFewDraws { min_ess, wanted } => Finding::new(
-                format!(
-                    "too few effective draws ({}; at least {} per chain, {} in all, is advised), though the chains \
-                     agree",
-                    thousands(*min_ess),
-                    thousands(wanted / self.chains as f64),
-                    thousands(*wanted),
-                ),
-                [Advice::RunTimesAsLong { times: (wanted / min_ess).ceil().max(2.0) }],
-            ),
+            Outcome::NoParameters { min_ess, .. } => self.without_parameters(*min_ess),
+            Outcome::TooFewDraws { min_ess, wanted } => self.too_few_draws(*min_ess, *wanted),
             Outcome::NearlyConverged { max_rhat, min_ess } => Finding::new(
                 format!(
                     "not converged yet: R-hat is up to {} (at most {limit} is advised) with {} effective draws",
-                    above(*max_rhat, limit),
+                    above(*max_rhat, self.rhat_limit),
                     thousands(*min_ess),
+                    limit = self.rhat_limit,
                 ),
                 [Advice::RunLonger],
             ),
             Outcome::OneChainDisagrees { chain, rhat_without, max_rhat, drifts } => {
-                let what = match (drifts, &self.cause) {
-                    (_, Some(Cause::NotArrived { .. })) => "has not arrived where the others are",
-                    (true, _) => "still drifts",
-                    (false, Some(Cause::Modes)) => "sits in another mode",
-                    (false, _) => "stays elsewhere",
-                };
-                let (rhat, without) = (ratio(*max_rhat), ratio(*rhat_without));
-                let text = format!(
-                    "not converged: chain {chain} (counted from 0) {what} (R-hat {rhat}; without it, {without}){}",
-                    self.levels(),
-                );
-                Finding::new(text, self.against_disagreement(*drifts))
+                self.one_disagrees(*chain, *drifts, [*max_rhat, *rhat_without])
             }
-            Outcome::ChainsStuck { stuck, max_rhat } => {
-                let who = match stuck.len() == self.chains {
-                    true => "no chain ever".to_string(),
-                    false => format!("{} never", self.chains_listed(stuck)),
-                };
-                let look =
-                    self.unadjusted.is_none().then_some("look at the acceptance rate".into());
-                let mend = [Advice::in_rust("reduce the step size"), Advice::StartElsewhere];
-                Finding::new(
-                    format!("not converged: {who} moved (R-hat {})", ratio(*max_rhat)),
-                    look.into_iter().chain(self.in_use.raise_target_accept()).chain(mend),
-                )
-            }
+            Outcome::ChainsStuck { stuck, max_rhat } => self.never_moved(stuck, *max_rhat),
             Outcome::ChainsDrift { drifting, halves_rhat, .. } => {
-                let who = self.chains_listed(drifting);
-                let drift = if who.starts_with("chains") { "drift" } else { "drifts" };
-                let seldom = match self.cause {
-                    Some(Cause::Modes) => ", as chains do that seldom cross between modes",
-                    _ => "",
-                };
-                let halves = ratio(*halves_rhat);
-                let text = format!(
-                    "not converged: {who} still {drift} (R-hat between the halves of a single chain up to \
-                     {halves}){seldom}{}",
-                    self.levels(),
-                );
-                Finding::new(text, self.against_disagreement(true))
+                self.drift(drifting, *halves_rhat)
             }
-            Outcome::ChainsDisagree { max_rhat } => {
-                let why = match self.cause {
-                    Some(Cause::NotArrived { .. }) => "",
-                    Some(Cause::Modes) => ", though each looks stationary: there are several modes",
-                    _ => ", though each looks stationary",
-                };
-                let text = format!(
-                    "not converged: the chains disagree with each other (R-hat up to {}){why}{}",
-                    ratio(*max_rhat),
-                    self.levels(),
-                );
-                Finding::new(text, self.against_disagreement(false))
+            Outcome::ChainsDisagree { max_rhat } => self.disagree(*max_rhat),
+            Outcome::OneChain { drifts, halves_rhat } => one_chain(*drifts, *halves_rhat),
+            Outcome::Divergent { divergences, share, max_rhat } => {
+                self.not_sampled(*divergences, *share, *max_rhat)
             }
-            Outcome::OneChain { drifts, halves_rhat } => {
-                let halves = match (halves_rhat.is_nan(), drifts) {
-                    (true, _) => "it never moved, or hardly ever".to_string(),
-                    (_, true) => format!("its halves disagree (R-hat {})", ratio(*halves_rhat)),
-                    _ => format!("its halves do not disagree (R-hat {})", ratio(*halves_rhat)),
-                };
-                let text = format!(
-                    "not judged: one chain, so that R-hat between chains cannot be computed; {halves}"
-                );
-                Finding::new(text, [Advice::MoreChains { at_least: 4 }])
+            Outcome::WrongTemperature { chains, temperature, max_rhat } => {
+                self.wrong_temperature(chains, *temperature, *max_rhat)
             }
-            Outcome::Divergent { divergences, share, max_rhat } => Finding::new(
-                format!(
-                    "not to be trusted: {} diverged ({:.1} %), though R-hat is at most {}: the part of the target \
-                     where the density fails, or is too curved for the step size, was not sampled",
-                    count(*divergences as usize, "transition"),
-                    100.0 * share,
-                    ratio(*max_rhat),
-                ),
-                self.in_use
-                    .raise_target_accept()
-                    .into_iter()
-                    .chain(self.in_use.other_prior())
-                    .chain([Advice::in_rust(
-                        "reparameterise, look for overflow in the model, or rescale the data",
-                    )]),
-            ),
-            Outcome::WrongTemperature { chains, temperature, max_rhat } => Finding::new(
-                format!(
-                    "not to be trusted: R-hat is at most {}, but the momenta of {} have {} times their temperature",
-                    ratio(*max_rhat),
-                    self.chains_listed(chains),
-                    ratio(*temperature),
-                ),
-                [Advice::in_rust(
-                    "reduce the step size, take larger minibatches, or warm up longer",
-                )],
-            ),
-            Outcome::ConstantQuantities { count } => {
-                let all: usize = self.groups.iter().map(|g| g.quantities).sum();
-                let text = format!(
-                    "not judged: R-hat is undefined for {count} of {all} quantities, which hardly change or never do"
-                );
-                Finding::new(text, ["suspect the sampler".into()])
-            }
-            Outcome::NotFinite { group, chain } => Finding::new(
-                format!(
-                    "not converged: NaN or infinite draws of {group} in chain {chain} (counted from 0)"
-                ),
-                ["look for divergences".into(), Advice::in_rust("reduce the step size")]
-                    .into_iter()
-                    .chain(self.in_use.raise_target_accept()),
-            ),
+            Outcome::ConstantQuantities { count } => self.constant(*count),
+            Outcome::NotFinite { group, chain } => self.not_finite(group, *chain),
             Outcome::Panicked { message } => Finding::new(
                 format!("not to be trusted: a failure ended the run ({message})"),
                 ["mend what failed, and run again or go on from the checkpoint".into()],
             ),
-            Outcome::NothingToJudge { draws } => Finding::only(format!(
-                "not judged: {} of {} in {}; at least 4 draws of one quantity in 2 chains are needed",
-                count(*draws, "draw"),
-                match self.groups.iter().map(|g| g.quantities).sum::<usize>() {
-                    1 => "1 quantity".to_string(),
-                    n => format!("{n} quantities"),
-                },
-                count(self.chains, "chain"),
-            )),
+            Outcome::NothingToJudge { draws } => self.nothing_to_judge(*draws),
         }
+    }
+
+    /// The finding on an ensemble, some of whose members may be stuck.
+    fn of_ensemble(&self, members: usize, stuck: &[usize], max_rhat: f64) -> Finding {
+        let rhat = match max_rhat.is_nan() {
+            true => String::new(),
+            false => format!(" (R-hat {})", ratio(max_rhat)),
+        };
+        let never = match stuck.is_empty() {
+            true => String::new(),
+            false => format!("; {} never moved after the ascent", self.chains_listed(stuck)),
+        };
+        let text = format!(
+            "not judged by R-hat: {}, **not the posterior**: each is optimised from a start of its own and \
+             sampled for a short while from there, and they need not agree{rhat}{never}",
+            Approximation::ensemble(members),
+        );
+        Finding::new(text, self.in_use.validate())
+    }
+
+    /// The finding that quantities agree, but no parameters were kept.
+    fn without_parameters(&self, min_ess: f64) -> Finding {
+        let (within, all) = (self.within_limits(min_ess), thousands(self.parameters as f64));
+        let text = format!(
+            "not judged: {within}, but the run kept none of its {all} parameters, and chains in different modes may \
+             agree so far"
+        );
+        Finding::new(text, ["keep some parameters, or predictions along the chains".into()])
+    }
+
+    /// The finding that chains agree, but draws are too few.
+    fn too_few_draws(&self, min_ess: f64, wanted: f64) -> Finding {
+        let text = format!(
+            "too few effective draws ({}; at least {} per chain, {} in all, is advised), though the chains agree",
+            thousands(min_ess),
+            thousands(wanted / self.chains as f64),
+            thousands(wanted),
+        );
+        let times = (wanted / min_ess).ceil().max(2.0);
+        Finding::new(text, [Advice::RunTimesAsLong { times }])
+    }
+
+    /// The finding on a chain that disagrees with all others, with R-hat of all chains and without it.
+    fn one_disagrees(&self, chain: usize, drifts: bool, [all, without]: [f64; 2]) -> Finding {
+        let what = match (drifts, &self.cause) {
+            (_, Some(Cause::NotArrived { .. })) => "has not arrived where the others are",
+            (true, _) => "still drifts",
+            (false, Some(Cause::Modes)) => "sits in another mode",
+            (false, _) => "stays elsewhere",
+        };
+        let (rhat, without, levels) = (ratio(all), ratio(without), self.levels());
+        let text = format!(
+            "not converged: chain {chain} (counted from 0) {what} (R-hat {rhat}; without it, {without}){levels}"
+        );
+        Finding::new(text, self.against_disagreement(drifts))
+    }
+
+    /// The finding on chains that never moved.
+    fn never_moved(&self, stuck: &[usize], max_rhat: f64) -> Finding {
+        let who = match stuck.len() == self.chains {
+            true => "no chain ever".to_string(),
+            false => format!("{} never", self.chains_listed(stuck)),
+        };
+        let look = self.unadjusted.is_none().then_some("look at the acceptance rate".into());
+        let mend = [Advice::in_rust("reduce the step size"), Advice::StartElsewhere];
+        Finding::new(
+            format!("not converged: {who} moved (R-hat {})", ratio(max_rhat)),
+            look.into_iter().chain(self.in_use.raise_target_accept()).chain(mend),
+        )
+    }
+
+    /// The finding on chains whose halves disagree.
+    fn drift(&self, drifting: &[usize], halves_rhat: f64) -> Finding {
+        let who = self.chains_listed(drifting);
+        let drift = if who.starts_with("chains") { "drift" } else { "drifts" };
+        let seldom = match self.cause {
+            Some(Cause::Modes) => ", as chains do that seldom cross between modes",
+            _ => "",
+        };
+        let (halves, levels) = (ratio(halves_rhat), self.levels());
+        let text = format!(
+            "not converged: {who} still {drift} (R-hat between the halves of a single chain up to {halves}){seldom}{levels}"
+        );
+        Finding::new(text, self.against_disagreement(true))
+    }
+
+    /// The finding on chains of which none is alone to blame.
+    fn disagree(&self, max_rhat: f64) -> Finding {
+        let why = match self.cause {
+            Some(Cause::NotArrived { .. }) => "",
+            Some(Cause::Modes) => ", though each looks stationary: there are several modes",
+            _ => ", though each looks stationary",
+        };
+        let (rhat, levels) = (ratio(max_rhat), self.levels());
+        let text = format!(
+            "not converged: the chains disagree with each other (R-hat up to {rhat}){why}{levels}"
+        );
+        Finding::new(text, self.against_disagreement(false))
+    }
+
+    /// The finding that so many transitions diverged that a part of the target was not sampled.
+    fn not_sampled(&self, divergences: u64, share: f64, max_rhat: f64) -> Finding {
+        let text = format!(
+            "not to be trusted: {} diverged ({:.1} %), though R-hat is at most {}: the part of the target \
+             where the density fails, or is too curved for the step size, was not sampled",
+            count(divergences as usize, "transition"),
+            100.0 * share,
+            ratio(max_rhat),
+        );
+        let rest = "reparameterise, look for overflow in the model, or rescale the data";
+        let advice = self.in_use.raise_target_accept().into_iter().chain(self.in_use.other_prior());
+        Finding::new(text, advice.chain([Advice::in_rust(rest)]))
+    }
+
+    /// The finding on chains whose momenta have another temperature.
+    fn wrong_temperature(&self, chains: &[usize], temperature: f64, max_rhat: f64) -> Finding {
+        let text = format!(
+            "not to be trusted: R-hat is at most {}, but the momenta of {} have {} times their temperature",
+            ratio(max_rhat),
+            self.chains_listed(chains),
+            ratio(temperature),
+        );
+        let advice = "reduce the step size, take larger minibatches, or warm up longer";
+        Finding::new(text, [Advice::in_rust(advice)])
+    }
+
+    /// The finding on quantities without an R-hat.
+    fn constant(&self, count: usize) -> Finding {
+        let all = self.quantities();
+        let text = format!(
+            "not judged: R-hat is undefined for {count} of {all} quantities, which hardly change or never do"
+        );
+        Finding::new(text, ["suspect the sampler".into()])
+    }
+
+    /// The finding on draws that are not finite.
+    fn not_finite(&self, group: &str, chain: usize) -> Finding {
+        let text = format!(
+            "not converged: NaN or infinite draws of {group} in chain {chain} (counted from 0)"
+        );
+        let advice = ["look for divergences".into(), Advice::in_rust("reduce the step size")];
+        Finding::new(text, advice.into_iter().chain(self.in_use.raise_target_accept()))
+    }
+
+    /// The finding that draws, quantities or chains are too few to be judged.
+    fn nothing_to_judge(&self, draws: usize) -> Finding {
+        let quantities = match self.quantities() {
+            1 => "1 quantity".to_string(),
+            n => format!("{n} quantities"),
+        };
+        let (draws, chains) = (count(draws, "draw"), count(self.chains, "chain"));
+        Finding::only(format!(
+            "not judged: {draws} of {quantities} in {chains}; at least 4 draws of one quantity in 2 chains are needed"
+        ))
+    }
+
+    /// The number of quantities that are judged.
+    fn quantities(&self) -> usize {
+        self.groups.iter().map(|group| group.quantities).sum()
     }
 
     /// The advice for chains that disagree, by the cause as far as it is known.
@@ -489,6 +518,18 @@ impl Verdict {
             _ => format!("chains {names} (counted from 0)"),
         }
     }
+}
+
+/// The finding on a single chain, which may drift.
+fn one_chain(drifts: bool, halves_rhat: f64) -> Finding {
+    let halves = match (halves_rhat.is_nan(), drifts) {
+        (true, _) => "it never moved, or hardly ever".to_string(),
+        (_, true) => format!("its halves disagree (R-hat {})", ratio(halves_rhat)),
+        _ => format!("its halves do not disagree (R-hat {})", ratio(halves_rhat)),
+    };
+    let text =
+        format!("not judged: one chain, so that R-hat between chains cannot be computed; {halves}");
+    Finding::new(text, [Advice::MoreChains { at_least: 4 }])
 }
 
 /// An R-hat above the limit, with as many digits as it takes to see that.
