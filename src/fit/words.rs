@@ -145,15 +145,50 @@ impl Recipe {
         columns: usize,
         line: &mut dyn FnMut(&str, String) -> fmt::Result,
     ) -> fmt::Result {
+        line("scaling", self.scaling_in_words())?;
+        if let Some(drawn) = self.drawn {
+            line("rows", drawn.to_string())?;
+        }
+        self.validation_in_words(line)?;
+        line("network", self.network_in_words())?;
+        for column in self.reader.groupings() {
+            let scale = self.group_scale();
+            let text = format!(
+                "an intercept for each `{column}`, N(0, omega^2), omega ~ half-t with {GROUPS} degrees of freedom, \
+                 scale {scale}"
+            );
+            line("groups", text)?;
+        }
+        line("weights", self.weights_in_words())?;
+        line("noise", self.noise_in_words())?;
+        if self.scales_response() && self.transform != Transform::None && self.has_tails() {
+            let of = self.transform.in_words();
+            line("predicts", format!("medians: after {of} this noise need not have a mean"))?;
+        }
+        line("starts", self.starts_in_words())?;
+        line("sampler", self.sampler_in_words(columns))?;
+        if let Some(table) = self.imputed {
+            let text = format!("{} of {}, with missing values drawn", table.number, table.of);
+            line("table", text)?;
+        }
+        line("run", self.run_in_words())
+    }
+
+    /// Whether the response is standardised, as the features are.
+    fn scales_response(&self) -> bool {
+        self.task == Task::Regression && !self.has_shares()
+    }
+
+    /// What is standardised, by which rows.
+    fn scaling_in_words(&self) -> String {
         let by = |power: Transform| match power {
             Transform::None | Transform::Log => String::new(),
             power => format!(" by {}, lambda by maximum likelihood,", power.in_words()),
         };
         let of_features = self.transform_of_features();
         let features = format!("features{}", by(of_features));
-        let has_response = self.task == Task::Regression && !self.has_shares();
         let scaled = match self.transform {
-            _ if !has_response => features,
+            _ if !self.scales_response() => features,
             power if power == of_features => format!("features and response{}", by(power)),
             Transform::None => format!("{features} and response"),
             power => {
@@ -167,101 +202,76 @@ impl Recipe {
             None => "the training rows".to_string(),
             Some(rows) => format!("those of the first {}", count(rows, "row")),
         };
-        line("scaling", format!("{scaled} to mean 0 and standard deviation 1 over {of_rows}"))?;
-        if let Some(drawn) = self.drawn {
-            line("rows", drawn.to_string())?;
-        }
-        self.validation_in_words(line)?;
-        line(
-            "network",
-            match self.layers() {
-                [] => "linear: no hidden layer".to_string(),
-                units => {
-                    let units: Vec<String> = units.iter().map(ToString::to_string).collect();
-                    let layers =
-                        if units.len() == 1 { "one hidden layer" } else { "hidden layers" };
-                    let word = if units == ["1"] { "unit" } else { "units" };
-                    let skip = if self.has_skip() { ", and a linear part" } else { "" };
-                    format!("{layers} of {} {word}, {}{skip}", units.join(", "), self.activation)
-                }
-            },
-        )?;
-        for column in self.reader.groupings() {
-            let scale = self.group_scale();
-            let text = format!(
-                "an intercept for each `{column}`, N(0, omega^2), omega ~ half-t with {GROUPS} degrees of freedom, \
-                 scale {scale}"
-            );
-            line("groups", text)?;
-        }
-        line("weights", self.weights_in_words())?;
-        line("noise", self.noise_in_words())?;
-        if has_response && self.transform != Transform::None && self.has_tails() {
-            let of = self.transform.in_words();
-            line("predicts", format!("medians: after {of} this noise need not have a mean"))?;
-        }
-        line("starts", {
-            let bias = self
-                .bias_in_words()
-                .map(|(mean, _)| format!(", around {mean} for the output's bias"));
-            let ascent = match self.ascends() {
-                true => format!(", then {ASCENT} steps of Adam on {ROWS_OF_STEP} rows each"),
-                false => String::new(),
-            };
-            format!("N(0, {START}^2){}{ascent}", bias.unwrap_or_default())
-        })?;
-        line(
-            "sampler",
-            match self.chosen_method(columns) {
-                Method::Nuts => nuts_in_words(&self.nuts()),
-                Method::Mams => tuned(&self.mams()),
-                Method::Collapsed => {
-                    format!("{}, {}", self.integrated_out(), tuned(&self.mams()))
-                }
-                Method::Ensemble => {
-                    let (steps, sampler) = self.ascent();
-                    format!(
-                        "an ensemble, not the posterior: each member optimised by {} of Adam, then, with {} of \
-                         warm-up, {}",
-                        count(steps, "step"),
-                        count(sampler, "iteration"),
-                        match self.can_collapse(columns) {
-                            true =>
-                                format!("{}, {}", self.integrated_out(), tuned(&self.of_member())),
-                            false => {
-                                let length =
-                                    format!("length {MEMBER_PATH} sqrt(number of parameters)");
-                                mams_in_words(&self.of_member(), &length)
-                            }
-                        },
-                    )
-                }
-                Method::Tempered => {
-                    let rungs = format!("PowerPosteriors of {}", hmc_in_words(&self.tempered()));
-                    match self.can_collapse(columns) {
-                        true => format!("{}, {rungs}", self.integrated_out()),
-                        false => rungs,
+        format!("{scaled} to mean 0 and standard deviation 1 over {of_rows}")
+    }
+
+    /// The layers of the network.
+    fn network_in_words(&self) -> String {
+        let units: Vec<String> = self.layers().iter().map(ToString::to_string).collect();
+        let (layers, word) = match &units[..] {
+            [] => return "linear: no hidden layer".to_string(),
+            [one] => ("one hidden layer", if one == "1" { "unit" } else { "units" }),
+            _ => ("hidden layers", "units"),
+        };
+        let skip = if self.has_skip() { ", and a linear part" } else { "" };
+        format!("{layers} of {} {word}, {}{skip}", units.join(", "), self.activation)
+    }
+
+    /// Where the chains start.
+    fn starts_in_words(&self) -> String {
+        let bias = self.bias_in_words();
+        let bias = bias.map(|(mean, _)| format!(", around {mean} for the output's bias"));
+        let ascent = match self.ascends() {
+            true => format!(", then {ASCENT} steps of Adam on {ROWS_OF_STEP} rows each"),
+            false => String::new(),
+        };
+        format!("N(0, {START}^2){}{ascent}", bias.unwrap_or_default())
+    }
+
+    /// The method with its settings, for so many columns of a response.
+    fn sampler_in_words(&self, columns: usize) -> String {
+        let integrated_out = || format!("{}, ", self.integrated_out());
+        let if_collapsed = match self.can_collapse(columns) {
+            true => integrated_out(),
+            false => String::new(),
+        };
+        match self.chosen_method(columns) {
+            Method::Nuts => nuts_in_words(&self.nuts()),
+            Method::Mams => tuned(&self.mams()),
+            Method::Collapsed => integrated_out() + &tuned(&self.mams()),
+            Method::Ensemble => {
+                let (steps, sampler) = self.ascent();
+                let member = match self.can_collapse(columns) {
+                    true => tuned(&self.of_member()),
+                    false => {
+                        let length = format!("length {MEMBER_PATH} sqrt(number of parameters)");
+                        mams_in_words(&self.of_member(), &length)
                     }
-                }
-            },
-        )?;
-        if let Some(table) = self.imputed {
-            let text = format!("{} of {}, with missing values drawn", table.number, table.of);
-            line("table", text)?;
+                };
+                format!(
+                    "an ensemble, not the posterior: each member optimised by {} of Adam, then, with {} of \
+                     warm-up, {if_collapsed}{member}",
+                    count(steps, "step"),
+                    count(sampler, "iteration"),
+                )
+            }
+            Method::Tempered => {
+                format!("{if_collapsed}PowerPosteriors of {}", hmc_in_words(&self.tempered()))
+            }
         }
+    }
+
+    /// The sizes of the run, and its seed.
+    fn run_in_words(&self) -> String {
         let sizes = self.sizes();
-        line(
-            "run",
-            format!(
-                "{} of {} of warm-up and {}, seed {}{}",
-                count(sizes.chains, "chain"),
-                count(sizes.warmup, "iteration"),
-                count(sizes.draws, "draw"),
-                self.seed,
-                self.only_chains.as_ref().map_or(String::new(), |c| format!("; only chains {c:?}"))
-            ),
-        )?;
-        Ok(())
+        format!(
+            "{} of {} of warm-up and {}, seed {}{}",
+            count(sizes.chains, "chain"),
+            count(sizes.warmup, "iteration"),
+            count(sizes.draws, "draw"),
+            self.seed,
+            self.only_chains.as_ref().map_or(String::new(), |c| format!("; only chains {c:?}"))
+        )
     }
 
     fn validation_in_words(
@@ -344,97 +354,72 @@ impl Recipe {
         }
     }
 
+    /// The likelihood.
     fn noise_in_words(&self) -> String {
-        let squared_scale = || {
-            let (shape, scale) = SQUARED_SCALE;
-            format!("tau^2 ~ inverse gamma of shape {shape} and scale {scale}")
-        };
-        let log_sd = || {
-            let (mean, sd) = LOG_SD_BIAS;
-            format!(
-                "linear in the features, with slopes ~ N(0, {LOG_SD_SLOPES}^2) and bias ~ N({mean}, {sd}^2)"
-            )
-        };
-        let degrees = || {
-            let (mean, sd) = DEGREES;
-            format!("log degrees of freedom ~ N({mean}, {sd}^2)")
-        };
-        let dispersion = || {
-            let (mean, sd) = DISPERSION;
-            format!("log dispersion ~ N({mean}, {sd}^2)")
-        };
-        let zeros = || {
-            let (mean, sd) = EXTRA_ZEROS;
-            format!("logit of the share ~ N({mean}, {sd}^2)")
-        };
+        match self.noise.or(Noise::default_of(self.task)) {
+            Some(noise @ (Noise::Ordinal | Noise::Beta)) => noise.in_words(),
+            Some(noise) if self.task != Task::Classification => noise.in_words(),
+            _ => "Bernoulli of two classes, one output; categorical of more, an output for each"
+                .into(),
+        }
+    }
+}
+
+impl Noise {
+    /// The distribution of an observation, and the priors of its parameters.
+    fn in_words(self) -> String {
+        let normal = |what: &str, (mean, sd): (f64, f64)| format!("{what} ~ N({mean}, {sd}^2)");
+        let (shape, scale) = SQUARED_SCALE;
+        let squared_scale = format!("tau^2 ~ inverse gamma of shape {shape} and scale {scale}");
+        let bias = normal("bias", LOG_SD_BIAS);
+        let log_sd =
+            format!("linear in the features, with slopes ~ N(0, {LOG_SD_SLOPES}^2) and {bias}");
+        let degrees = normal("log degrees of freedom", DEGREES);
+        let dispersion = normal("log dispersion", DISPERSION);
+        let zeros = normal("logit of the share", EXTRA_ZEROS);
         let times = |family: &str| {
-            let (mean, sd) = TIME_SCALE;
             format!(
                 "{family} times with bounds, the output is the location, both in units of the training rows' spread \
-                 around their centre, log scale ~ N({mean}, {sd}^2)"
+                 around their centre, {}",
+                normal("log scale", TIME_SCALE)
             )
         };
-        match (self.task, self.noise) {
-            (_, Some(Noise::Ordinal)) => {
-                format!(
-                    "cumulative logit of the classes in their order, one output, the first cutpoint at 0, log \
-                     increments of the others ~ N(m, {}^2), m as of classes of one size",
-                    CUTPOINTS.1
-                )
+        let negative_binomial =
+            format!("negative binomial, the log of the mean is the output, {dispersion}");
+        match self {
+            Self::Gaussian => format!("normal, one standard deviation tau, {squared_scale}"),
+            Self::Heteroscedastic => format!("normal, its log standard deviation is {log_sd}"),
+            Self::StudentT => format!("Student's t of scale tau, {squared_scale}, {degrees}"),
+            Self::HeteroscedasticStudentT => {
+                format!("Student's t, its log scale is {log_sd}, {degrees}")
             }
-            (_, Some(Noise::Beta)) => {
-                let (mean, sd) = PRECISION;
-                format!(
-                    "beta, the logit of the mean is the output, log precision ~ N({mean}, {sd}^2)"
-                )
+            Self::Beta => format!(
+                "beta, the logit of the mean is the output, {}",
+                normal("log precision", PRECISION)
+            ),
+            Self::Poisson => "Poisson, the log of the mean is the output".into(),
+            Self::NegativeBinomial => negative_binomial,
+            Self::ZeroInflatedPoisson => {
+                format!("Poisson, the log of the mean is the output, and extra zeros, {zeros}")
             }
-            (Task::Classification, _) => {
-                "Bernoulli of two classes, one output; categorical of more, an output for each"
-                    .into()
+            Self::ZeroInflatedNegativeBinomial => {
+                format!("{negative_binomial}, and extra zeros, {zeros}")
             }
-            (Task::Regression, None) | (_, Some(Noise::Gaussian)) => {
-                format!("normal, one standard deviation tau, {}", squared_scale())
-            }
-            (_, Some(Noise::Heteroscedastic)) => {
-                format!("normal, its log standard deviation is {}", log_sd())
-            }
-            (_, Some(Noise::StudentT)) => {
-                format!("Student's t of scale tau, {}, {}", squared_scale(), degrees())
-            }
-            (_, Some(Noise::HeteroscedasticStudentT)) => {
-                format!("Student's t, its log scale is {}, {}", log_sd(), degrees())
-            }
-            (_, Some(Noise::Poisson)) => "Poisson, the log of the mean is the output".into(),
-            (_, Some(Noise::ZeroInflatedPoisson)) => {
-                format!("Poisson, the log of the mean is the output, and extra zeros, {}", zeros())
-            }
-            (_, Some(Noise::ZeroInflatedNegativeBinomial)) => {
-                format!(
-                    "negative binomial, the log of the mean is the output, {}, and extra zeros, {}",
-                    dispersion(),
-                    zeros()
-                )
-            }
-            (_, Some(Noise::HurdlePoisson)) => {
-                format!(
-                    "zeros, {}, and Poisson above 0, the log of the mean with its zeros is the output",
-                    zeros()
-                )
-            }
-            (_, Some(Noise::HurdleNegativeBinomial)) => {
-                format!(
-                    "zeros, {}, and negative binomial above 0, the log of the mean with its zeros is the \
-                     output, {}",
-                    zeros(),
-                    dispersion()
-                )
-            }
-            (Task::Survival, None) | (_, Some(Noise::LogNormal)) => times("log-normal"),
-            (_, Some(Noise::Weibull)) => times("Weibull"),
-            (_, Some(Noise::Normal)) => times("normal"),
-            (Task::Counts, None) | (_, Some(Noise::NegativeBinomial)) => {
-                format!("negative binomial, the log of the mean is the output, {}", dispersion())
-            }
+            Self::HurdlePoisson => format!(
+                "zeros, {zeros}, and Poisson above 0, the log of the mean with its zeros is the output"
+            ),
+            Self::HurdleNegativeBinomial => format!(
+                "zeros, {zeros}, and negative binomial above 0, the log of the mean with its zeros is the \
+                 output, {dispersion}"
+            ),
+            Self::LogNormal => times("log-normal"),
+            Self::Weibull => times("Weibull"),
+            Self::Normal => times("normal"),
+            Self::Ordinal => format!(
+                "cumulative logit of the classes in their order, one output, the first cutpoint at 0, log \
+                 increments of the others ~ N(m, {}^2), m as of classes of one size",
+                CUTPOINTS.1
+            ),
         }
     }
 }
