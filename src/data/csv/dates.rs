@@ -295,8 +295,8 @@ fn time_of(clock: &str) -> Option<Time> {
 /// The search for the way in which the dates of a column are written.
 #[derive(Clone)]
 pub(super) struct Search {
-    /// The ways of writing the day that all cells so far allow; empty for times of the day.
-    ways: Vec<usize>,
+    /// The ways of writing the day that all cells so far allow, a bit each.
+    ways: u32,
     first: Option<(usize, String)>,
     /// The first cell that is one date with the day first and another one with the month first.
     apart: Option<(usize, String)>,
@@ -308,7 +308,7 @@ pub(super) struct Search {
 
 impl Search {
     pub(super) fn new() -> Self {
-        let ways = (0..DAYS.len()).collect();
+        let ways = (1 << DAYS.len()) - 1;
         let (first, apart, other) = (None, None, None);
         Self { ways, first, apart, other, has_day: false, are_dates: true }
     }
@@ -327,20 +327,19 @@ impl Search {
         let is_so = match self.has_day {
             false => !has_day && seconds(cell, None).is_some(),
             true => {
-                let before = self.ways.clone();
-                self.ways.retain(|way| seconds(cell, Some(DAYS[*way].0)).is_some());
-                let is_so = !self.ways.is_empty();
-                if !is_so {
-                    self.ways = before;
+                let allows = |way: &usize| seconds(cell, Some(DAYS[*way].0)).is_some();
+                let left: u32 = ways_of(self.ways).filter(allows).map(|way| 1 << way).sum();
+                if left > 0 {
+                    self.ways = left;
                 }
-                is_so
+                left > 0
             }
         };
         if !is_so && self.other.is_none() {
             self.other = Some((line, cell.into()));
         }
-        if self.apart.is_none() && is_so && self.ways.len() > 1 {
-            let mut dates = self.ways.iter().filter_map(|way| date_of(cut(cell).0?, DAYS[*way].0));
+        if self.apart.is_none() && is_so && self.ways.count_ones() > 1 {
+            let mut dates = ways_of(self.ways).filter_map(|way| date_of(cut(cell).0?, DAYS[way].0));
             let first = dates.next();
             if dates.any(|date| Some(date) != first) {
                 self.apart = Some((line, cell.into()));
@@ -360,27 +359,32 @@ impl Search {
         }
         let suits =
             |way: &usize| DAYS[*way].1.is_none_or(|own| order == DateOrder::Auto || own == order);
-        let ways: Vec<&str> =
-            self.ways.iter().filter(|way| suits(way)).map(|way| DAYS[*way].0).collect();
-        let orders = self.ways.iter().filter_map(|way| DAYS[*way].1);
+        let ways = ways_of(self.ways);
+        let suiting = ways.clone().find(suits);
+        let orders = ways.clone().filter_map(|way| DAYS[way].1);
         let is_open = order == DateOrder::Auto
             && orders.clone().any(|order| order == DateOrder::DayFirst)
             && orders.clone().any(|order| order == DateOrder::MonthFirst);
-        Some(match ways.first() {
+        Some(match suiting {
             Some(_) if is_open => {
                 let (line, first) = self.apart.unwrap_or((line, first));
                 let reading = |order: DateOrder| {
-                    let way = self.ways.iter().find(|way| DAYS[**way].1 == Some(order))?;
-                    Some(date_of(cut(&first).0?, DAYS[*way].0)?.strftime("%-d %B %Y").to_string())
+                    let way = ways.clone().find(|way| DAYS[*way].1 == Some(order))?;
+                    Some(date_of(cut(&first).0?, DAYS[way].0)?.strftime("%-d %B %Y").to_string())
                 };
                 let [day, month] = [DateOrder::DayFirst, DateOrder::MonthFirst]
                     .map(|order| reading(order).unwrap_or_default());
                 Err(Problem { line, cell: first, kind: Kind::Ambiguous { day, month } })
             }
-            Some(way) => Ok(Some(way)),
+            Some(way) => Ok(Some(DAYS[way].0)),
             None => Err(Problem { line, cell: first, kind: Kind::Order }),
         })
     }
+}
+
+/// The places of ways in [`DAYS`], in order.
+fn ways_of(bits: u32) -> impl Iterator<Item = usize> + Clone {
+    (0..DAYS.len()).filter(move |way| bits >> way & 1 == 1)
 }
 
 /// What is wrong with a cell of a column of dates.
