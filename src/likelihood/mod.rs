@@ -192,15 +192,15 @@ pub struct Tangent<'t> {
     pub phi: &'t [f64],
     /// The outputs f, `[rows x n_outputs]`.
     pub out: Tile<'t>,
-    /// The output of [`mean`](Likelihood::mean) for f, which is computed once for all directions.
+    /// The output of [`mean`](Likelihood::mean) for f, `[rows x n_means]`, which is computed once for all directions.
     pub mean: Tile<'t>,
-    /// The responses.
+    /// The responses, as [`encode`](Likelihood::encode) has them, a row each.
     pub y: Tile<'t>,
     /// The weights of the rows.
     pub weights: Weights<'t>,
-    /// The direction in f.
+    /// The direction in f, `[rows x n_outputs]`.
     pub r_out: Tile<'t>,
-    /// The direction in phi.
+    /// The direction in phi, as long as phi.
     pub r_phi: &'t [f64],
 }
 

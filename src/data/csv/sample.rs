@@ -20,7 +20,8 @@ pub(super) struct Sample {
 }
 
 /// The numbers of the rows that [`CsvReader::sample`] draws of a table of so many, counted from 0, in their order: for programs that
-/// read other files than text.
+/// read other files than text. Each set of `rows` rows is as likely as any other (algorithm R of Vitter 1985,
+/// <https://doi.org/10.1145/3147.3165>); all `of` rows if there are no more.
 ///
 /// ```
 /// use bnn_mcmc::data::rows_drawn;
