@@ -37,6 +37,7 @@
 #[cfg(feature = "datasets")]
 pub mod bundled;
 mod csv;
+mod curves;
 mod dataset;
 mod gzip;
 mod idx;
@@ -56,6 +57,7 @@ pub use csv::{
     TableColumn, TypedTable, Value, ValueKind, rows_drawn,
 };
 pub(crate) use csv::{FEW_GRADES, ROWS_OF_GRADE, indicator, new_group};
+pub(crate) use curves::Curves;
 pub use dataset::{Dataset, Response};
 pub use idx::IdxReader;
 pub(crate) use impute::{Completion, Gap, Known, complete};

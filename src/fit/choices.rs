@@ -112,6 +112,10 @@ pub enum Candidate {
     /// [`Linear`](Self::Linear) in transformed features; of one real response also with the response [transformed by
     /// Yeo-Johnson](crate::data::Transform::YeoJohnson) and [Student's t](Noise::StudentT).
     LinearTransformed,
+    /// An additive model: of each feature with six different values or more a line and a smooth curve, whose sizes are sampled
+    /// ([`WeightPrior::Scales`]); else as [`LinearTransformed`](Self::LinearTransformed), of classes, counts and times as
+    /// [`Linear`](Self::Linear) in transformed features.
+    Additive,
     /// For counts: a log-linear model with [zeros apart](Noise::HurdleNegativeBinomial).
     LinearHurdle,
     /// For times: a linear model with a [Weibull](Noise::Weibull) distribution.
@@ -136,8 +140,8 @@ pub enum Candidate {
 impl Candidate {
     /// Whether the model has no hidden layer.
     pub fn is_linear(self) -> bool {
-        use Candidate::{Linear, LinearHurdle, LinearTransformed, LinearWeibull};
-        matches!(self, Linear | LinearTransformed | LinearHurdle | LinearWeibull)
+        use Candidate::{Additive, Linear, LinearHurdle, LinearTransformed, LinearWeibull};
+        matches!(self, Linear | LinearTransformed | Additive | LinearHurdle | LinearWeibull)
     }
 }
 
@@ -146,6 +150,8 @@ choice! { "model", Candidate {
         "Linear in the features, with the task's plainest noise; all others: after a power transform of the features";
     Self::LinearTransformed, Self::LinearTransformed, "linear_transformed",
         "Linear; a real response with Student's t after a power transform";
+    Self::Additive, Self::Additive, "additive",
+        "A line and a smooth curve of each feature; else as linear_transformed";
     Self::LinearHurdle, Self::LinearHurdle, "linear_hurdle", "Counts: log-linear, zeros apart";
     Self::LinearWeibull, Self::LinearWeibull, "linear_weibull", "Times: linear, Weibull";
     Self::Network, Self::Network, "network",
@@ -233,6 +239,25 @@ pub enum Method {
     /// Blundell 2017, arXiv:1612.01474.
     Ensemble,
 }
+
+/// What a run ends with whose number of draws is left open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunUntil {
+    /// Predictions that have [settled](crate::diagnostics::Outcome::Settled), by a short warm-up: for predictions. The default.
+    #[default]
+    Settled,
+    /// Chains that have [converged](crate::diagnostics::Outcome::Converged): for parameters, effects and tails.
+    Converged,
+}
+
+choice! { "end of a run", RunUntil {
+    Self::Settled, Self::Settled, "settled",
+        "Predictions that a longer run would hardly change";
+    Self::Converged, Self::Converged, "converged",
+        "Chains that have converged: for parameters, effects and tails";
+} }
 
 choice! { "noise", Noise {
     Self::Gaussian, Self::Gaussian, "gaussian", "Real responses: normal, one standard deviation";

@@ -4,23 +4,30 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::choices::Candidate;
+use super::choices::{Candidate, RunUntil};
 use super::recipe::{DrawnRows, MANY_ROWS, Sizes};
-use super::search::{DRAWS, FOLDS, WARMUP, decided, weights_of};
+use super::search::{DRAWS, FOLDS, Runner, WARMUP, decided, weights_of};
 use super::{Origin, Parts, Recipe};
 use crate::Error;
-use crate::data::{Dataset, Schema};
+use crate::data::{Dataset, Schema, Split};
 use crate::message::{Choice, count, duration};
 
-/// The time of a fit whose model the data choose, and the share of it that the search may take.
-pub(super) const WITHIN: Duration = Duration::from_secs(600);
+/// The time of a fit whose model the data choose, until it has settled and until it has converged.
+const SETTLES_WITHIN: Duration = Duration::from_secs(60);
+const CONVERGES_WITHIN: Duration = Duration::from_secs(600);
+/// The share of it that the search may take.
 pub(super) const SEARCH: f64 = 0.4;
-/// The iterations of warm-up among which the time decides, with as many draws, or the [`LEAST`].
+/// The iterations of warm-up among which the time decides: for predictions with the [`LEAST`] draws at first, until chains have
+/// converged with as many draws as iterations, or the least.
 const WARMUPS: [usize; 5] = [1000, 500, 300, 200, 150];
+/// The most of them for predictions.
+const SHORT_WARMUP: usize = 300;
 pub(super) const LEAST: (usize, usize) = (150, 100);
 /// How often the number of draws after which chains are first judged may be doubled within [`RUN`]. Where chains have nearly
 /// converged by then, it is doubled [once more](Recipe::within).
 const DOUBLINGS: u32 = 4;
+/// How often it is doubled at most where no time is foreseen.
+pub(super) const MOST_DOUBLINGS: u32 = DOUBLINGS + 1;
 /// An iteration's time in a run over its time in a chain on a fold, whose shorter warm-up comes to shorter trajectories: the
 /// median of 36 runs on 20 tables was 1.30, and 35 of them were between 0.87 and 1.87.
 const SLOWER: f64 = 1.3;
@@ -56,6 +63,9 @@ impl Pace {
         Self { first: self.first * rows, later: self.later * rows }
     }
 }
+
+/// A model, by its name if the data choose it, and the pace of its chains on a fold.
+type Timed = (Option<Candidate>, Recipe, Pace);
 
 /// The time that a fit will take: [`Recipe::forecast`]. Printed, it is one sentence.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,49 +157,34 @@ impl Recipe {
         recipe.constant_features(data, &origin)?;
         let (recipe, data, origin) = recipe.of_most_rows(Cow::Borrowed(data), origin)?;
         let data = &*data;
-        let columns = data.response().width();
         let is_open = recipe.is_open();
-        let mut candidates = if is_open { recipe.candidates_for(data) } else { Vec::new() };
-        let mut models: Vec<Recipe> = match is_open {
-            true => candidates.iter().map(|candidate| candidate.of(&recipe, columns)).collect(),
-            // Members of an ensemble are optimised first.
-            false if recipe.is_ensemble() => Vec::new(),
-            false => vec![recipe.clone().settled(data, &origin)?],
-        };
-        if let Some(first) = models.first() {
-            Parts::new(first.clone(), Cow::Borrowed(data), origin.clone())?; // says what is wrong with the table
-        }
+        let model = recipe.clone().settled_or_first(is_open, data, &origin)?;
+        Parts::new(model.clone(), Cow::Borrowed(data), origin.clone())?; // says what is wrong with the table
         let fold = &recipe.folds(data)?[..1];
-        let mut held = recipe.predict_folds(&models, fold, data, &origin, None)?;
-        if is_open {
-            let (search, _) = decided(&candidates, &held, &weights_of(fold, data));
-            let rows = fold[0].train.len() + fold[0].test.len();
-            if let Some(deep) = recipe.deeper(search.chosen, columns, rows) {
-                candidates.push(deep);
-                models.push(deep.of(&recipe, columns));
-                let models = &models[models.len() - 1..];
-                held.extend(recipe.predict_folds(models, fold, data, &origin, None)?);
+        let (first, timed) = match is_open {
+            true => recipe.timed_candidates(fold, (data, &origin))?,
+            // Members of an ensemble are optimised first.
+            false if recipe.is_ensemble() => (0, Vec::new()),
+            false => {
+                let held = recipe.predict_fold_by(&[&model], (0, &fold[0]), data, &origin, None)?;
+                let timed = held.into_iter().filter_map(Result::ok);
+                (1, timed.map(|held| (None, model.clone(), held.pace)).collect())
             }
-        }
-        let paces: Vec<Option<Pace>> =
-            held.iter().map(|h| h.as_ref().ok().map(|h| h.pace)).collect();
+        };
         let rows = recipe.rows_by_fold(data, &fold[0])?;
         // Chains on folds run side by side, of a deep network after the others, and the search ends when its share of the
         // time is over.
-        let first = recipe.candidates_for(data).len().min(paces.len());
-        let stage = |paces: &[Option<Pace>]| {
-            let seconds = || paces.iter().flatten().map(|pace| pace.of_fold());
+        let stage = |timed: &[Timed]| {
+            let seconds = || timed.iter().map(|(.., pace)| pace.of_fold());
             let all = seconds().sum::<f64>() * FOLDS as f64 / recipe.workers() as f64;
             seconds().fold(all, f64::max)
         };
         let limit = recipe.limit();
         let most = limit.map_or(f64::INFINITY, |limit| SEARCH * limit.as_secs_f64());
-        let search = (stage(&paces[..first]) + stage(&paces[first..])).min(most);
-        let left = limit.unwrap_or(WITHIN).as_secs_f64() - search;
-        let names = candidates.iter().copied().map(Some).chain([None]);
-        let timed = names.zip(models).zip(paces).filter_map(|(named, pace)| Some((named, pace?)));
+        let search = (stage(&timed[..first]) + stage(&timed[first..])).min(most);
+        let left = limit.unwrap_or(recipe.usual_limit()).as_secs_f64() - search;
         let time = |s: f64| Duration::try_from_secs_f64(s).unwrap_or(Duration::MAX);
-        let runs = timed.map(|((candidate, model), pace)| {
+        let runs = timed.into_iter().map(|(candidate, model, pace)| {
             let pace = pace.times(rows);
             let drawn = model.rows_in(pace, data.rows(), left).filter(|_| is_open);
             let share = drawn.map_or(1.0, |drawn| drawn.rows as f64 / drawn.of as f64);
@@ -207,16 +202,60 @@ impl Recipe {
         })
     }
 
+    /// The recipe whose table is checked: of the given model, or of the first candidate.
+    fn settled_or_first(self, is_open: bool, data: &Dataset, origin: &Origin) -> Result<Self, Error> {
+        match is_open {
+            true => Ok(self.candidates_for(data)[0].of(&self, data.response().width())),
+            false => self.settled(data, origin),
+        }
+    }
+
+    /// The pace of the candidates on one fold, and how many of them are always compared.
+    fn timed_candidates(
+        &self,
+        fold: &[Split],
+        (data, origin): (&Dataset, &Origin),
+    ) -> Result<(usize, Vec<Timed>), Error> {
+        let of = |candidate: Candidate| {
+            Runner::new(candidate, candidate.of(self, data.response().width()))
+        };
+        let mut runners: Vec<Runner> = self.candidates_for(data).into_iter().map(of).collect();
+        let weights = weights_of(fold, data);
+        self.race(&mut runners, fold, &weights, (data, origin), None)?;
+        let (search, _) = decided(&runners, &weights);
+        let rows = fold[0].train.len() + fold[0].test.len();
+        let is_timed = |runner: &&Runner| runner.held.is_ok();
+        let first = runners.iter().filter(is_timed).count();
+        if let Some(deep) = self.deeper(search.chosen, data.response().width(), rows) {
+            runners.push(of(deep));
+            self.race(&mut runners, fold, &weights, (data, origin), None)?;
+        }
+        let timed = runners.into_iter().filter_map(|runner| {
+            Some((Some(runner.candidate), runner.model, runner.held.ok()?.pace))
+        });
+        Ok((first, timed.collect()))
+    }
+
     /// The time that a fit may take, if there is a limit: nothing depends on the time where no number of iterations is left
     /// open, unless it was given.
     pub(super) fn limit(&self) -> Option<Duration> {
         let is_open = self.warmup.is_none() || self.draws.is_none();
-        self.within.or(is_open.then_some(WITHIN))
+        self.within.or(is_open.then_some(self.usual_limit()))
+    }
+
+    fn usual_limit(&self) -> Duration {
+        if self.settles() { SETTLES_WITHIN } else { CONVERGES_WITHIN }
+    }
+
+    /// Whether a run whose number of draws is open ends when predictions have settled.
+    pub(super) fn settles(&self) -> bool {
+        self.run_until.unwrap_or_default() == RunUntil::Settled
     }
 
     /// The numbers of iterations that were given, and of the others so many of warm-up, with as many draws.
     fn sizes_of(&self, iterations: usize) -> Sizes {
-        let draws = if iterations == LEAST.0 { LEAST.1 } else { iterations };
+        let is_least = self.settles() || iterations == LEAST.0;
+        let draws = if is_least { LEAST.1 } else { iterations };
         Sizes {
             chains: self.sizes().chains,
             warmup: self.warmup.unwrap_or(iterations),
@@ -238,7 +277,9 @@ impl Recipe {
     /// doubled.
     fn fitting(&self, pace: Pace, left: f64) -> (Sizes, Option<Sizes>) {
         let is_short = |sizes: &Sizes| self.seconds(pace, *sizes) <= RUN * left;
-        let sizes = WARMUPS.into_iter().map(|iterations| self.sizes_of(iterations));
+        let most = if self.settles() { SHORT_WARMUP } else { WARMUPS[0] };
+        let sizes = WARMUPS.into_iter().filter(|iterations| *iterations <= most);
+        let sizes = sizes.map(|iterations| self.sizes_of(iterations));
         let taken = sizes.clone().find(is_short).unwrap_or(self.sizes_of(LEAST.0));
         let doubled = |k| Sizes { draws: taken.draws << k, ..taken };
         let most = (1..=DOUBLINGS).map(doubled).take_while(is_short).last();
@@ -267,7 +308,7 @@ impl Recipe {
         data: &Dataset,
     ) -> (Self, Option<Pace>) {
         let rows = data.rows();
-        let within = self.limit().unwrap_or(WITHIN);
+        let within = self.limit().unwrap_or(self.usual_limit());
         let left = within.as_secs_f64() - start.elapsed().as_secs_f64();
         let Some(mut drawn) = pace.and_then(|pace| self.rows_in(pace, rows, left)) else {
             return (self, pace);
@@ -288,7 +329,7 @@ impl Recipe {
     /// The recipe with as many iterations as there is time for, after a search that began at `start`.
     pub(super) fn sized(self, start: Instant, pace: Option<Pace>) -> Self {
         let Sizes { chains, warmup, draws } = self.sizes();
-        let within = self.limit().unwrap_or(WITHIN);
+        let within = self.limit().unwrap_or(self.usual_limit());
         let left = within.as_secs_f64() - start.elapsed().as_secs_f64();
         let Some(pace) = pace else {
             self.report("time        cannot be foreseen: no candidate has predicted all rows");
@@ -306,15 +347,16 @@ impl Recipe {
         if self.draws.is_none() {
             let most = most.unwrap_or(taken);
             let [by_then, more] = [most.draws, 2 * most.draws].map(|draws| count(draws, "draw"));
+            let end = if self.settles() { "settled" } else { "converged" };
             said += &match most.draws > taken.draws {
                 true => format!(
-                    "; if they have not converged by then, up to {}, for {by_then}, or {more} if these may be enough",
+                    "; if they have not {end} by then, up to {}, for {by_then}, or {more} if these may be enough",
                     duration(self.seconds(pace, most)),
                 ),
-                false => format!("; if they have nearly converged by then, up to {more}"),
+                false => format!("; if they have nearly {end} by then, up to {more}"),
             };
         }
-        if taken.warmup < warmup || taken.draws < draws {
+        if !self.settles() && (taken.warmup < warmup || taken.draws < draws) {
             said += &format!(
                 "; {warmup} + {draws} would take {}, more than two thirds of the {} that are left",
                 duration(self.seconds(pace, Sizes { chains, warmup, draws })),

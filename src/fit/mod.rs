@@ -34,6 +34,7 @@ mod explain;
 mod folder;
 mod forecast;
 mod imputed;
+mod inputs;
 mod likelihood;
 mod linear;
 mod parts;
@@ -56,7 +57,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use self::checks::PredictiveChecks;
-pub use self::choices::{Candidate, Method, Noise, WeightPrior};
+pub use self::choices::{Candidate, Method, Noise, RunUntil, WeightPrior};
 pub use self::forecast::{Forecast, ForecastRun};
 pub use self::imputed::Imputed;
 pub use self::likelihood::AnyLikelihood;
@@ -104,7 +105,7 @@ struct Parts {
     /// Training rows, in their own units, if some were kept for validation.
     own_train: Option<Dataset>,
     validation: Option<Dataset>,
-    features: Scaler,
+    features: inputs::Inputs,
     /// The scaler of a real response, unless it is shares.
     response: Option<Scaler>,
     ranges: Vec<FeatureRange>,
@@ -294,7 +295,7 @@ impl Fit {
 
     /// The scaling of the features.
     pub fn feature_scaler(&self) -> &Scaler {
-        &self.parts.features
+        &self.parts.features.scaler
     }
 
     /// The scaling of a real response; `None` for classes and counts.

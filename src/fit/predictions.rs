@@ -95,7 +95,7 @@ impl Fit {
     /// memory.
     pub fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predicted, Error> {
         let Parts { features, response, posterior, ranges, .. } = &*self.parts;
-        let expected = features.columns().len();
+        let expected = features.scaler.columns().len();
         if x.ncols() != expected {
             let what = "number of features of the new rows";
             return Err(Error::shape(what, x.ncols(), expected));

@@ -93,7 +93,7 @@ impl Saved {
             draws_crc32: verdict.map(|(_, draws)| draws),
             network: parts.posterior.model().base().base().base().base().sizes().to_vec(),
             parameters: parts.posterior.layout().dim(),
-            features: parts.features.clone(),
+            features: parts.features.scaler.clone(),
             response: parts.response.clone(),
             ranges: parts.ranges.clone(),
             crc32: 0,

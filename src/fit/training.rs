@@ -5,6 +5,7 @@ use std::io::Write;
 
 use self::rows::Sum;
 
+use super::inputs::Inputs;
 use super::{FeatureRange, JUDGED, Origin, Parts, Recipe, imputed, range, rows, saved};
 use crate::Error;
 use crate::data::{Dataset, Schema, Standardise};
@@ -61,7 +62,9 @@ impl Parts {
         for place in n_features..data.n_features() {
             features = features.without(place); //~ offset-scale
         }
+        let features = Inputs::new(&recipe, features, &first_rows, n_features)?;
         let mut scaled = features.scale_features(&model_rows)?;
+        drop(first_rows);
         drop(model_rows);
         let response = match train.response().real() {
             Some(_) if recipe.has_shares() => None,
@@ -76,8 +79,9 @@ impl Parts {
             scaled = scaler.scale_response(&scaled)?;
         }
         let columns = origin.schema.as_ref().map(Schema::columns_of_features);
-        let mut columns = columns.unwrap_or_else(|| scaled.feature_names().to_vec());
+        let mut columns = columns.unwrap_or_else(|| train.feature_names().to_vec());
         columns.truncate(n_features);
+        let columns = features.columns(&columns);
         let mut posterior = recipe.posterior(&scaled.first(learnt_from), &columns)?;
         if learnt_from < scaled.rows() {
             posterior = posterior.given(&scaled)?;

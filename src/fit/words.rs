@@ -209,6 +209,7 @@ impl Recipe {
     fn network_in_words(&self) -> String {
         let units: Vec<String> = self.layers().iter().map(ToString::to_string).collect();
         let (layers, word) = match &units[..] {
+            [] if self.curves => return "additive: a line and a curve of each feature".to_string(),
             [] => return "linear: no hidden layer".to_string(),
             [one] => ("one hidden layer", if one == "1" { "unit" } else { "units" }),
             _ => ("hidden layers", "units"),
@@ -324,6 +325,11 @@ impl Recipe {
                 let scale = self.output_scale();
                 let half_t = format!("half-t with {SCALES} degrees of freedom");
                 let skip = if self.has_skip() { ", and of the linear part" } else { "" };
+                if self.curves {
+                    return format!(
+                        "N(0, 1), times a scale of the line and one of the curve of each feature, {half_t} ({scale}); {rest}{bias}"
+                    );
+                }
                 if self.layers().is_empty() {
                     return format!(
                         "N(0, 1 / number of features), times a scale of each column of the table, {half_t} (1); {rest}{bias}"

@@ -20,6 +20,8 @@ pub enum Advice {
         /// The factor, at least 2.
         times: f64,
     },
+    /// Go on until the run has converged.
+    RunUntilConverged,
     /// Warm up longer, and run longer.
     WarmUpAndRunLonger,
     /// Take a network with more units in its hidden layer.
@@ -152,6 +154,9 @@ impl Advice {
             Self::RunTimesAsLong { times } => {
                 Some(format!("run {} times as long", thousands(*times)))
             }
+            Self::RunUntilConverged => {
+                by("run until it has converged", S::RunUntil, Some("converged"))
+            }
             Self::WarmUpAndRunLonger => plain("warm up and run longer"),
             Self::Widen { units } => {
                 by("take a wider network", S::Hidden, Some(&units.to_string()))
@@ -259,6 +264,7 @@ impl Advice {
         vec![
             Self::RunLonger,
             Self::RunTimesAsLong { times: 3.0 },
+            Self::RunUntilConverged,
             Self::WarmUpAndRunLonger,
             Self::Widen { units: 100 },
             Self::PriorByFanIn,

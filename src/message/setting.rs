@@ -120,6 +120,8 @@ settings! {
     Model = "model", "model", "model", "model", "the model";
     /// The time that a fit may take.
     Within = "within", "within", "minutes", "minutes", "the time";
+    /// What a run ends with, where the number of draws is open: `settled` or `converged`.
+    RunUntil = "run_until", "run_until", "run-until", "run_until", "what a run ends with";
     /// The most rows that a model is fitted to.
     MostRows = "most_rows", "most_rows", "most-rows", "most_rows", "the number of rows";
     /// The units of the hidden layers.

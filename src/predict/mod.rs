@@ -23,6 +23,7 @@
 //! | is the whole distribution right? | [`crps`](Predictions::crps), [`pit`](Predictions::pit) | real, counts |
 //! | better than a reference, such as [`persistence`]? | [`skill`](Predictions::skill) | real |
 //! | how much does it matter that the chains disagree? | [`chains_apart`](Predictions::chains_apart) | real, counts |
+//! | how much is left open by the number of draws? | [`monte_carlo_error`](Predictions::monte_carlo_error) | any |
 //! | do the chains agree, and if not, what did each find? | [`verdict`](Predictions::verdict), [`summary`](Predictions::summary), [`chain`](Predictions::chain) | any |
 //! | how long will it take, and with what probability longer? | [`survival`](Predictions::survival) | numbers with bounds |
 //! | which classes are confused? | [`confusion`](Predictions::confusion) | classes |
@@ -77,6 +78,7 @@ mod predictions;
 mod prior;
 mod regression;
 mod scores;
+mod settled;
 mod stacking;
 mod streamed;
 mod survival;

@@ -320,6 +320,7 @@ impl Predictions {
             .trajectories(self.trace.trajectories.clone())
             .in_use(self.trace.in_use.clone())
             .chains_apart(self.chains_apart().unwrap_or(f64::NAN))
+            .monte_carlo_error(self.monte_carlo_error().ok())
             .unadjusted(self.trace.unadjusted.clone())
             .approximation(self.trace.approximation.clone())
             .panic(self.trace.panic.clone())

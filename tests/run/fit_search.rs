@@ -25,7 +25,7 @@ fn short(recipe: Recipe) -> Recipe {
 /// The scores of a candidate: mean log density, difference, standard error.
 fn scores(search: &Search, candidate: Candidate) -> (f64, f64, f64) {
     match search.of(candidate) {
-        Some(Trial::Scored { log_density, difference, se_difference }) => {
+        Some(Trial::Scored { log_density, difference, se_difference, .. }) => {
             (*log_density, *difference, *se_difference)
         }
         other => panic!("{candidate}: {other:?}"),

@@ -8,7 +8,7 @@ use bnn_mcmc::data::{
     Task, Transform,
 };
 use bnn_mcmc::draws::checkpoint::Every;
-use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, WeightPrior};
+use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, RunUntil, WeightPrior};
 use bnn_mcmc::model::Activation;
 use clap::{ArgAction, Args, ValueEnum};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -207,9 +207,13 @@ pub struct SamplerSettings {
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
     pub threads: Option<usize>,
     /// The minutes that the choice of a model and the run may take, as far as it can be foreseen: numbers of iterations
-    /// that are not given are smaller if need be. Where the model is given, nothing depends on the time [default: 10]
+    /// that are not given are smaller if need be. Where the model is given, nothing depends on the time [default: 1 until
+    /// predictions have settled, 10 until chains have converged]
     #[arg(long, value_name = "MINUTES", allow_hyphen_values = true)]
     pub minutes: Option<f64>,
+    /// What a run ends with, unless the number of draws is given [default: settled where the data choose the model]
+    #[arg(long, value_name = "END")]
+    pub run_until: Option<Chosen<RunUntil>>,
     /// The most rows that the model is fitted to, drawn at random from a table which has more, and from text of more bytes than
     /// the limit as it is read [default: all, and where the data choose the model as many of them as there is time for]
     #[arg(long, value_name = "N", value_parser = whole::<usize>, allow_hyphen_values = true)]
@@ -282,7 +286,8 @@ impl Config {
                 draws: None,
                 seed: Some(0),
                 threads: Some(0),
-                minutes: Some(10.0),
+                minutes: None,
+                run_until: None,
                 most_rows: None,
                 checkpoint_every: Some("30s".into()),
             },
@@ -738,6 +743,7 @@ impl SamplerSettings {
             seed,
             threads,
             minutes,
+            run_until,
             most_rows,
             checkpoint_every,
         } = self;
@@ -751,6 +757,7 @@ impl SamplerSettings {
         Ok(recipe
             .with(*most_rows, Recipe::most_rows)
             .with(time, Recipe::within)
+            .with(*run_until, |recipe, Chosen(end)| recipe.run_until(end))
             .with(*target_accept, Recipe::target_accept)
             .with(*method, |recipe, Chosen(method)| recipe.method(method))
             .with(*chains, Recipe::chains)

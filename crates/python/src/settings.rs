@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Encoding, Task, Transform};
-use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, WeightPrior};
+use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, RunUntil, WeightPrior};
 use bnn_mcmc::message::Choice;
 use bnn_mcmc::model::Activation;
 use pyo3::prelude::*;
@@ -29,6 +29,7 @@ pub struct Settings {
     warmup: Option<usize>,
     draws: Option<usize>,
     minutes: Option<f64>,
+    run_until: Option<String>,
     most_rows: Option<usize>,
     seed: u64,
     pub impute: Option<usize>,
@@ -87,6 +88,9 @@ impl Settings {
         if let Some(minutes) = self.minutes {
             let time = Duration::try_from_secs_f64(60.0 * minutes);
             recipe = recipe.within(time.unwrap_or(Duration::MAX));
+        }
+        if let Some(name) = &self.run_until {
+            recipe = recipe.run_until(chosen(RunUntil::ALL, name)?);
         }
         if let Some(rows) = self.most_rows {
             recipe = recipe.most_rows(rows);
@@ -154,6 +158,7 @@ pub fn choices() -> BTreeMap<&'static str, Vec<String>> {
         ("Activation", Activation::names()),
         ("WeightPrior", weights.collect()),
         ("Method", Method::names()),
+        ("RunUntil", RunUntil::names()),
         ("ResponseTransform", transforms().iter().map(|t| t.name().into()).collect()),
         ("RealNoise", noises(Task::Regression).collect()),
         ("CountNoise", noises(Task::Counts).collect()),

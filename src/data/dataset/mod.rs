@@ -305,6 +305,13 @@ impl Dataset {
         Ok(Self { weights, ..data })
     }
 
+    /// Replaces the features by `x` `[rows x features]`, under other names.
+    pub(crate) fn with_features(self, x: Array2<f64>, names: Vec<String>) -> Result<Self, Error> {
+        let weights = self.weights;
+        let data = Self::checked(x, self.response, names, self.response_names)?;
+        Ok(Self { weights, ..data })
+    }
+
     /// Replaces the real response by `y` `[rows x outputs]`, under the same names.
     ///
     /// # Errors

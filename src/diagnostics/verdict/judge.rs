@@ -7,7 +7,7 @@ use super::cause::{Clues, are_separate};
 use super::limits::{
     DIVERGENT_LIMIT, DRIFT_LIMIT, ESS_PER_CHAIN, OTHERS_LIMIT, RHAT_LIMIT, TEMPERATURE_LIMITS,
 };
-use super::{InUse, Outcome, QuantityGroup, Trajectories, Verdict};
+use super::{InUse, MonteCarloError, Outcome, QuantityGroup, Trajectories, Verdict};
 use crate::Error;
 use crate::diagnostics::rhat;
 use crate::diagnostics::summary::{SummaryRow, summarise};
@@ -32,6 +32,7 @@ pub struct Judge<'a> {
     transitions: u64,
     clues: Clues,
     apart: Option<f64>,
+    monte_carlo: Option<MonteCarloError>,
     unadjusted: Option<Vec<f64>>,
     approximation: Option<Approximation>,
     panic: Option<String>,
@@ -51,6 +52,7 @@ impl Default for Judge<'_> {
             transitions: 0,
             clues: Clues::default(),
             apart: None,
+            monte_carlo: None,
             unadjusted: None,
             approximation: None,
             panic: None,
@@ -123,6 +125,14 @@ impl<'a> Judge<'a> {
         self
     }
 
+    /// Tells what Monte Carlo error leaves open of predictions:
+    /// [`Predictions::monte_carlo_error`](crate::predict::Predictions::monte_carlo_error). An error that is not finite is
+    /// not known.
+    pub fn monte_carlo_error(mut self, error: Option<MonteCarloError>) -> Self {
+        self.monte_carlo = error.filter(|e| e.log_density.is_finite() && e.mean.is_finite());
+        self
+    }
+
     /// Tells that the sampler has no Metropolis test, and the kinetic temperature of each chain
     /// relative to what it should be, empty if not known; `None` for a sampler with a test. See
     /// [`Draws::unadjusted`](crate::draws::Draws::unadjusted).
@@ -190,6 +200,7 @@ impl<'a> Judge<'a> {
             trajectories: clues.trajectories,
             in_use: clues.in_use,
             apart: self.apart,
+            monte_carlo: self.monte_carlo,
             unadjusted: self.unadjusted.clone(),
             approximation: self.approximation.clone(),
         })
@@ -249,12 +260,16 @@ impl<'a> Judge<'a> {
             groups.iter().flat_map(|g| [g.min_ess_bulk, g.min_ess_tail]).fold(f64::NAN, f64::min);
         let share = self.share_divergent();
         let divergent = Outcome::Divergent { divergences: self.divergences, share, max_rhat };
+        let (chains_off, temperature) = wrong_temperatures(self.unadjusted.as_deref());
+        let is_sound = share <= DIVERGENT_LIMIT && chains_off.is_empty();
+        let is_settled = is_sound && self.monte_carlo.is_some_and(|error| error.is_settled()); //~ settled
         if max_rhat > self.rhat_limit {
             // A small disagreement is the lesser evil.
             let small = max_rhat <= OTHERS_LIMIT && share > DIVERGENT_LIMIT;
-            return match small {
-                true => divergent,
-                false => self.disagreement(drift, separate, max_rhat, min_ess),
+            return match (is_settled, small) {
+                (true, _) => Outcome::Settled { max_rhat, min_ess },
+                (false, true) => divergent,
+                (false, false) => self.disagreement(drift, separate, max_rhat, min_ess),
             };
         }
         // Quantities that all chains agree are constant are agreement; others must be defined.
@@ -265,7 +280,6 @@ impl<'a> Judge<'a> {
         if share > DIVERGENT_LIMIT {
             return divergent;
         }
-        let (chains_off, temperature) = wrong_temperatures(self.unadjusted.as_deref());
         if !chains_off.is_empty() {
             return Outcome::WrongTemperature { chains: chains_off, temperature, max_rhat };
         }
@@ -276,6 +290,8 @@ impl<'a> Judge<'a> {
                 true => Outcome::NoParameters { max_rhat, min_ess },
                 false => Outcome::Converged { max_rhat, min_ess },
             }
+        } else if is_settled {
+            Outcome::Settled { max_rhat, min_ess }
         } else {
             Outcome::TooFewDraws { min_ess, wanted }
         }

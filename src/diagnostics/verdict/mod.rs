@@ -6,6 +6,7 @@ mod in_use;
 mod judge;
 mod limits;
 mod outcome;
+mod settled;
 mod trajectories;
 mod words;
 
@@ -19,4 +20,5 @@ pub use limits::{
     SECOND_STAGE_LIMIT, SLOW, STILL, TEMPERATURE_LIMITS,
 };
 pub use outcome::{Outcome, QuantityGroup, Verdict};
+pub use settled::{MonteCarloError, SETTLED_LOG_DENSITY, SETTLED_MEAN, SETTLED_SHARE};
 pub use trajectories::Trajectories;

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cause, InUse, Trajectories};
+use super::{Cause, InUse, MonteCarloError, Trajectories};
 use crate::draws::Approximation;
 
 /// The verdict on a run: may it be trusted, and if not, what is to be done? Its fields are for
@@ -16,6 +16,11 @@ use crate::draws::Approximation;
 /// them in place of predictions. A [`Judge`](super::Judge) passes a verdict on quantities of your
 /// own. The log likelihood and the log prior alone are not enough: chains in two modes of equal
 /// density have the same.
+///
+/// **Predictions have settled** ([`Outcome::Settled`]) when [Monte Carlo error](MonteCarloError) leaves little of them open, within
+/// chains and between them: at most [0.002 nats](super::SETTLED_LOG_DENSITY) of their mean log density, and of the mean at
+/// [95 %](super::SETTLED_SHARE) of the rows at most a [twentieth](super::SETTLED_MEAN) of a predictive standard deviation. A longer
+/// run would predict the same. Whoever reads parameters, effects or tails waits until the run has converged.
 ///
 /// **A run has converged** when every quantity has R-hat at most 1.01 and at least 100 effective
 /// draws per chain, in the bulk and in the tails (Vehtari et al. 2021, doi:10.1214/20-BA1221). A
@@ -140,6 +145,9 @@ pub struct Verdict {
     /// judge was not told, as for classes and for a single chain.
     #[serde(default)]
     pub apart: Option<f64>,
+    /// What Monte Carlo error leaves open of predictions; `None` if the judge was not told.
+    #[serde(default)]
+    pub monte_carlo: Option<MonteCarloError>,
     /// For samplers without a Metropolis test, the kinetic temperature of each chain, or an empty
     /// list if the judge was not told; `None` for samplers with a test.
     pub unadjusted: Option<Vec<f64>>,
@@ -151,6 +159,11 @@ impl Verdict {
     /// Whether the run has converged.
     pub fn is_converged(&self) -> bool {
         matches!(self.outcome, Outcome::Converged { .. })
+    }
+
+    /// Whether predictions have settled, so that a longer run would change them little. A run that has converged counts.
+    pub fn is_settled(&self) -> bool {
+        self.is_converged() || matches!(self.outcome, Outcome::Settled { .. })
     }
 
     /// The largest R-hat of all groups: the number by which a run is judged, and which tables of runs should
@@ -167,10 +180,16 @@ impl Verdict {
 
     /// How many times as long the run would have to be, if effective draws grow with its length and R-hat - 1 shrinks with
     /// it, as they do once all chains sample all of the distribution; at most 1 if its length is not what it lacks.
-    pub(crate) fn times_as_long(&self) -> f64 {
+    pub(crate) fn times_to_converge(&self) -> f64 {
         let of_rhat = (self.max_rhat() - 1.0) / (self.rhat_limit - 1.0);
         let wanted = super::limits::ESS_PER_CHAIN * self.chains as f64;
         of_rhat.max(wanted / self.min_ess()) //~ times-as-long
+    }
+
+    /// How many times as long the run would have to be for its predictions to settle; at most 1 if its length is not what it
+    /// lacks.
+    pub(crate) fn times_to_settle(&self) -> f64 {
+        self.monte_carlo.map_or(1.0, |error| error.times_as_long())
     }
 }
 
@@ -231,6 +250,14 @@ pub enum Outcome {
     },
     /// Every R-hat and every effective sample size is within its limit.
     Converged {
+        /// The largest R-hat.
+        max_rhat: f64,
+        /// The smallest effective sample size, bulk or tail.
+        min_ess: f64,
+    },
+    /// Predictions have [settled](MonteCarloError::is_settled), though not every R-hat and effective sample size is within its
+    /// limit: parameters, tails and what is computed from few draws were not shown to have converged.
+    Settled {
         /// The largest R-hat.
         max_rhat: f64,
         /// The smallest effective sample size, bulk or tail.
@@ -357,13 +384,13 @@ mod tests {
             Judge::new().quantity("x", values.view()).judge().unwrap()
         };
         let short = of(40, 0.0);
-        assert_eq!(short.times_as_long(), 200.0 / short.min_ess());
-        assert!((1.5..10.0).contains(&short.times_as_long()), "{}", short.times_as_long());
+        assert_eq!(short.times_to_converge(), 200.0 / short.min_ess());
+        assert!((1.5..10.0).contains(&short.times_to_converge()), "{}", short.times_to_converge());
         let long = of(2000, 0.0);
-        assert!(long.times_as_long() < 1.0, "{}", long.times_as_long());
+        assert!(long.times_to_converge() < 1.0, "{}", long.times_to_converge());
         let apart = of(2000, 1.0);
         let wanted = [(apart.max_rhat() - 1.0) / (1.01 - 1.0), 200.0 / apart.min_ess()];
-        assert_eq!(apart.times_as_long(), wanted[0].max(wanted[1]));
-        assert!(apart.times_as_long() > 5.0, "{}", apart.times_as_long());
+        assert_eq!(apart.times_to_converge(), wanted[0].max(wanted[1]));
+        assert!(apart.times_to_converge() > 5.0, "{}", apart.times_to_converge());
     }
 }

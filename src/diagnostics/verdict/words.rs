@@ -8,7 +8,7 @@ use std::fmt;
 use super::cause::mean;
 use super::judge::wrong_temperatures;
 use super::limits::{APART_LIMITS, CUT_OFF, DEPTH_LIMIT, EBFMI_LIMIT, SECOND_STAGE_LIMIT, STILL};
-use super::{Cause, Outcome, QuantityGroup, Verdict};
+use super::{Cause, MonteCarloError, Outcome, QuantityGroup, Verdict};
 use crate::diagnostics::summary::ratio;
 use crate::draws::Approximation;
 use crate::message::{Advice, InRust, Vocabulary, advised, count, listed, thousands};
@@ -63,6 +63,7 @@ impl Verdict {
             self.hidden_chain(),
             self.ridge(),
             self.apart(),
+            self.not_settled(),
             self.permuted(),
             self.unkept(),
             self.divergent(),
@@ -97,6 +98,7 @@ impl Verdict {
             Outcome::Converged { min_ess, .. } => {
                 Finding::only(format!("converged: {}", self.within_limits(*min_ess)))
             }
+            Outcome::Settled { max_rhat, min_ess } => self.settled(*max_rhat, *min_ess),
             Outcome::NoParameters { min_ess, .. } => self.without_parameters(*min_ess),
             Outcome::TooFewDraws { min_ess, wanted } => self.too_few_draws(*min_ess, *wanted),
             Outcome::NearlyConverged { max_rhat, min_ess } => Finding::new(
@@ -131,6 +133,45 @@ impl Verdict {
             ),
             Outcome::NothingToJudge { draws } => self.nothing_to_judge(*draws),
         }
+    }
+
+    /// The finding that predictions have settled, and what has not been shown.
+    fn settled(&self, max_rhat: f64, min_ess: f64) -> Finding {
+        let rhat = match max_rhat > self.rhat_limit {
+            true => format!("R-hat is up to {}, with ", above(max_rhat, self.rhat_limit)),
+            false => "there are ".into(),
+        };
+        let text = format!(
+            "settled: a longer run would predict the same{}; parameters and tails were not shown to have converged: {rhat}{}",
+            self.left_open(),
+            count(min_ess as usize, "effective draw"),
+        );
+        Finding::new(text, [Advice::RunUntilConverged])
+    }
+
+    /// The finding that predictions have not settled, where it is known.
+    fn not_settled(&self) -> Option<Finding> {
+        let is_open = matches!(
+            self.outcome,
+            Outcome::TooFewDraws { .. }
+                | Outcome::NearlyConverged { .. }
+                | Outcome::OneChainDisagrees { .. }
+                | Outcome::ChainsDrift { .. }
+                | Outcome::ChainsDisagree { .. }
+        );
+        let open = self.left_open();
+        (is_open && !open.is_empty())
+            .then(|| Finding::only(format!("predictions have not settled{open}")))
+    }
+
+    /// ` (its error: 0.0012 nats of log density, 2.1 % of a standard deviation)`; empty if it is not known.
+    pub(crate) fn left_open(&self) -> String {
+        self.monte_carlo.map_or(String::new(), |MonteCarloError { log_density, mean }| {
+            format!(
+                " (Monte Carlo error: {log_density:.4} nats of the mean log density, {:.1} % of a predictive standard deviation)",
+                100.0 * mean
+            )
+        })
     }
 
     /// The finding on an ensemble, some of whose members may be stuck.
@@ -565,6 +606,7 @@ mod tests {
             Outcome::Ensemble { members: 8, stuck: Vec::new(), max_rhat: f64::NAN },
             Outcome::Mixture { chains: 1 },
             Outcome::Converged { max_rhat, min_ess },
+            Outcome::Settled { max_rhat, min_ess },
             Outcome::NoParameters { max_rhat, min_ess },
             Outcome::TooFewDraws { min_ess, wanted: 400.0 },
             Outcome::NearlyConverged { max_rhat, min_ess },
@@ -621,6 +663,7 @@ mod tests {
                         find_their_length: true,
                     },
                     apart: Some(0.4),
+                    monte_carlo: Some(MonteCarloError { log_density: 0.001, mean: 0.02 }),
                     unadjusted: Some(vec![2.0]),
                     approximation: None,
                 });

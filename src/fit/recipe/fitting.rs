@@ -7,9 +7,9 @@ use std::time::Instant;
 use super::{DrawnRows, Recipe, Sizes, at_least_two};
 use crate::Error;
 use crate::data::{CsvData, CsvReader, Dataset, Schema, Transform, TypedTable};
-use crate::fit::choices::Noise;
+use crate::fit::choices::{Noise, RunUntil};
 use crate::fit::folder::{CHECKPOINT, LOCK, check_entries};
-use crate::fit::forecast::SEARCH;
+use crate::fit::forecast::{LEAST, MOST_DOUBLINGS, SEARCH};
 use crate::fit::saved::{DATA, FIT, Read, problem, read};
 use crate::fit::{Fit, Origin, Parts, folder, imputed, run};
 use crate::message::{Advice, Setting, listed};
@@ -153,16 +153,16 @@ impl Recipe {
                 let allowed = format!("one of {} for this response", listed(known));
                 return Err(Error::argument("model", model, allowed).of(Setting::Model));
             }
-            return Ok(model.of(&self, columns));
+            return Ok(model.of(&self, columns).with_open_end());
         }
         if !self.is_open() {
-            return Ok(self);
+            return Ok(self.with_open_end());
         }
         //~ model-of-folder
         if let Some(there) = self.in_its_folder()? {
             self.report("model       that of the fit in the folder");
             return Ok(match there.task == self.task {
-                true => self.with_model_of(&there),
+                true => self.with_model_of(&there).until_converged(),
                 false => self, // the difference is named
             });
         }
@@ -221,6 +221,31 @@ impl Recipe {
             most_draws: other.most_draws.filter(|_| self.draws.is_none()),
             ..self
         }
+    }
+
+    /// The recipe, with a number of draws that is left to the run if it was said what it ends with.
+    fn with_open_end(self) -> Self {
+        let is_open = self.run_until.is_some() && self.draws.is_none() && !self.is_ensemble();
+        if !is_open {
+            return self;
+        }
+        let draws = if self.settles() { LEAST.1 } else { self.sizes().draws };
+        let deadline = self.within.and_then(|within| Instant::now().checked_add(within));
+        Self { most_draws: Some(draws << MOST_DOUBLINGS), deadline, ..self.draws(draws) }
+    }
+
+    /// The recipe of a fit in its folder, with more draws if it is to run until it has converged, and has not.
+    fn until_converged(self) -> Self {
+        let is_asked = self.run_until == Some(RunUntil::Converged);
+        let (Some(draws), Some(folder)) = (self.draws.filter(|_| is_asked), &self.folder) else {
+            return self;
+        };
+        let verdict = Fit::load(folder).and_then(|fit| fit.verdict());
+        if verdict.is_ok_and(|verdict| verdict.is_converged()) {
+            return self;
+        }
+        let deadline = self.within.and_then(|within| Instant::now().checked_add(within));
+        Self { most_draws: Some(draws << MOST_DOUBLINGS), deadline, ..self.draws(2 * draws) }
     }
 
     /// Whether the number of draws is left to the run.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::choices::{Candidate, Method, Noise, WeightPrior};
+use super::choices::{Candidate, Method, Noise, RunUntil, WeightPrior};
 use super::search::Search;
 use super::told::{Listener, Told};
 use super::{AnyLikelihood, Network, imputed};
@@ -199,6 +199,9 @@ pub struct Recipe {
     pub(super) transform: Transform,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) power_features: Option<bool>,
+    /// Whether features have curves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) curves: bool,
     pub(super) method: Option<Method>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) target_accept: Option<f64>,
@@ -233,6 +236,8 @@ pub struct Recipe {
     #[serde(skip)]
     pub(super) within: Option<Duration>,
     #[serde(skip)]
+    pub(super) run_until: Option<RunUntil>,
+    #[serde(skip)]
     pub(super) most_rows: Option<usize>,
     /// The end of that time, where the number of draws depends on it.
     #[serde(skip)]
@@ -245,6 +250,9 @@ pub struct Recipe {
     pub(super) stop: StopHandle,
     #[serde(skip)]
     pub(super) listener: Listener,
+    /// Whether candidates with a transform take the logarithm of the response.
+    #[serde(skip)]
+    pub(super) takes_logs: bool,
     /// Whether the rows have weights.
     #[serde(skip)]
     is_weighted: bool,
@@ -269,6 +277,7 @@ impl Recipe {
             noise: None,
             transform: Transform::None,
             power_features: None,
+            curves: false,
             method: None,
             target_accept: None,
             chains: None,
@@ -286,11 +295,13 @@ impl Recipe {
             only_chains: None,
             most_rows: None,
             within: None,
+            run_until: None,
             deadline: None,
             every: Every::default(),
             threads: None,
             stop: StopHandle::new(),
             listener: Listener::None,
+            takes_logs: false,
             is_weighted: false,
             has_many_groups: false,
             has_many_rows: false,

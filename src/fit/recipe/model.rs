@@ -183,8 +183,13 @@ impl Recipe {
                 LogHalfCauchy::new(1.0)?,
             ),
             WeightPrior::Scales => {
-                let (relevance, of_outputs) = (self.scale(1.0)?, self.output_scale());
+                let of_outputs = self.output_scale();
+                let relevance = self.scale(if self.curves { of_outputs } else { 1.0 })?;
                 let mut priors = Priors::by_fan_in(&network).with(RELEVANCE, relevance);
+                if self.curves {
+                    // One scale for the line of a feature, and one for its curves.
+                    priors = priors.with("w0", Normal::new(0.0, 1.0)?);
+                }
                 // Standard weights have the prior of fan-in, and their scale is relative to it.
                 let is_sampled = network.layout().range(OUTPUTS).is_some();
                 let mut parts = Vec::new();

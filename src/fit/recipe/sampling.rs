@@ -42,16 +42,21 @@ impl Recipe {
         let Ok(verdict) = parts.judged(draws).and_then(|judged| judged.verdict()) else {
             return is_last;
         };
-        if verdict.is_converged() {
+        let (is_enough, times) = match self.settles() {
+            true => (verdict.is_settled(), verdict.times_to_settle()),
+            false => (verdict.is_converged(), verdict.times_to_converge()),
+        };
+        if is_enough {
             return true;
         }
-        let ends = is_in_vain(verdict.times_as_long(), is_last);
+        let ends = is_in_vain(times, is_last);
         self.report(&format!(
-            "{:11} after {} of each chain R-hat is up to {:.3}, with {}",
+            "{:11} after {} of each chain R-hat is up to {:.3}, with {}{}",
             if ends { "ends" } else { "goes on" },
             count(draws.n_draws(), "draw"),
             verdict.max_rhat(),
             count(verdict.min_ess() as usize, "effective draw"),
+            verdict.left_open(),
         ));
         ends
     }
@@ -438,7 +443,7 @@ mod tests {
         let data = Dataset::regression(x.clone(), x.mapv(|x| (2.0 * x).sin())).unwrap();
         let recipe = Fit::regression("y").hidden(&[8]).chains(2).warmup(10).draws(20);
         let far = Recipe { most_draws: Some(80), ..recipe }.fit(&data).unwrap();
-        assert!(far.verdict().unwrap().times_as_long() > NEARLY);
+        assert!(far.verdict().unwrap().times_to_converge() > NEARLY);
         assert_eq!(far.draws().n_draws(), 40);
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Recipe;
 use crate::data::{CsvReader, Transform};
 use crate::draws::checkpoint::Every;
-use crate::fit::choices::{Candidate, Method, Noise, WeightPrior};
+use crate::fit::choices::{Candidate, Method, Noise, RunUntil, WeightPrior};
 use crate::fit::told::{Listener, Told};
 use crate::model::Activation;
 use crate::sampler::StopHandle;
@@ -47,6 +47,13 @@ impl Recipe {
     /// given, nothing depends on the time. Completed tables of an [imputation](crate::fit::Imputed) share it.
     pub fn within(self, time: Duration) -> Self {
         Self { within: Some(time), ..self }
+    }
+
+    /// What a run ends with whose number of draws is left open: where the data choose the model, and where this is called and
+    /// [`draws`](Self::draws) is not. Without this call [`RunUntil::Settled`]. A fit [in a folder](Self::in_folder) that has settled
+    /// goes on until it has converged by the same call with [`RunUntil::Converged`], and keeps its draws.
+    pub fn run_until(self, end: RunUntil) -> Self {
+        Self { run_until: Some(end), ..self }
     }
 
     /// The most rows that the model is fitted to, at least 2. Of a table that has more they are drawn at random, by the

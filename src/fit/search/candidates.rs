@@ -15,17 +15,19 @@ pub(super) const DEEP_TIMES: f64 = 4.0;
 impl Candidate {
     /// The recipe with this model, for so many columns of a response. What the recipe says itself stays.
     pub(in crate::fit) fn of(self, recipe: &Recipe, columns: usize) -> Recipe {
+        let usual = if recipe.takes_logs { Transform::Log } else { Transform::YeoJohnson };
         let (noise, transform) = match (self, recipe.task) {
             (Self::Network, Task::Regression) if columns == 1 => {
                 (Some(Noise::StudentT), Transform::None)
             }
             (
-                Self::LinearTransformed | Self::NetworkTransformed | Self::NetworkDeep,
+                Self::LinearTransformed
+                | Self::Additive
+                | Self::NetworkTransformed
+                | Self::NetworkDeep,
                 Task::Regression,
-            ) => (Some(Noise::StudentT), Transform::YeoJohnson),
-            (Self::NetworkHeteroscedastic, _) => {
-                (Some(Noise::HeteroscedasticStudentT), Transform::YeoJohnson)
-            }
+            ) if columns == 1 => (Some(Noise::StudentT), usual),
+            (Self::NetworkHeteroscedastic, _) => (Some(Noise::HeteroscedasticStudentT), usual),
             (Self::LinearHurdle | Self::NetworkHurdle, _) => {
                 (Some(Noise::HurdleNegativeBinomial), Transform::None)
             }
@@ -35,6 +37,7 @@ impl Candidate {
             (
                 Self::Linear
                 | Self::LinearTransformed
+                | Self::Additive
                 | Self::Network
                 | Self::NetworkTransformed
                 | Self::NetworkDeep,
@@ -43,6 +46,7 @@ impl Candidate {
         };
         let is_open = recipe.has_open_noise();
         let (hidden, weights) = match self {
+            Self::Additive => (vec![], WeightPrior::Scales),
             linear if linear.is_linear() => match recipe.task {
                 Task::Regression => (vec![], WeightPrior::FanIn),
                 //~ scale-of-linear
@@ -53,6 +57,7 @@ impl Candidate {
         };
         let mut own = recipe.clone();
         own.model = None;
+        own.curves = self == Self::Additive;
         own.hidden.get_or_insert(hidden);
         own.skip.get_or_insert(!self.is_linear());
         //~ powers-of-candidate
@@ -90,27 +95,28 @@ impl Recipe {
     /// The candidates for a response of so many columns, from the simplest one on.
     pub(in crate::fit) fn candidates(&self, columns: usize) -> Vec<Candidate> {
         use Candidate::{
-            Linear, LinearHurdle, LinearTransformed, LinearWeibull, Network, NetworkDeep,
+            Additive, Linear, LinearHurdle, LinearTransformed, LinearWeibull, Network, NetworkDeep,
             NetworkHeteroscedastic, NetworkHurdle, NetworkTransformed, NetworkWeibull,
         };
         let known: &[Candidate] = match self.task {
             Task::Regression if self.has_open_noise() && columns == 1 => &[
                 Linear,
                 LinearTransformed,
+                Additive,
                 Network,
                 NetworkTransformed,
                 NetworkHeteroscedastic,
                 NetworkDeep,
             ],
-            Task::Regression => &[Linear, Network],
+            Task::Regression => &[Linear, Additive, Network],
             Task::Counts if self.has_open_noise() => {
-                &[Linear, LinearTransformed, LinearHurdle, Network, NetworkHurdle]
+                &[Linear, LinearTransformed, LinearHurdle, Additive, Network, NetworkHurdle]
             }
             Task::Survival if self.has_open_noise() => {
-                &[Linear, LinearTransformed, LinearWeibull, Network, NetworkWeibull]
+                &[Linear, LinearTransformed, LinearWeibull, Additive, Network, NetworkWeibull]
             }
             Task::Classification | Task::Counts | Task::Survival => {
-                &[Linear, LinearTransformed, Network]
+                &[Linear, LinearTransformed, Additive, Network]
             }
         };
         // Of other responses than real ones it differs from the linear model by the powers of the features alone.

@@ -1,51 +1,45 @@
-//! The decision of a search: the simplest candidate within one standard error of the best.
+//! The decision of a search: the simplest candidate within one standard error of the best, or not worth a larger one.
 
+use super::race::{Runner, WORTH, difference};
 use super::{Held, Search, Trial, Tried};
-use crate::Error;
-use crate::fit::choices::Candidate;
 use crate::fit::forecast::Pace;
 use crate::message::Plain;
 
 /// The levels of the predictive intervals whose coverage is told.
 const LEVELS: [f64; 3] = [0.5, 0.9, 0.95];
 
-/// The search that these predictions make, of rows with weights if there are any, and the pace of the chosen candidate:
-/// of the first one if none has predicted all rows.
-pub(in crate::fit) fn decided(
-    candidates: &[Candidate],
-    held: &[Result<Held, Error>],
-    weights: &[f64],
-) -> (Search, Option<Pace>) {
-    let scored = || held.iter().enumerate().filter_map(|(i, held)| Some((i, held.as_ref().ok()?)));
-    let mean = |values: Vec<f64>| mean_and_error(&values, weights);
-    let log_density = |held: &Held| mean(held.log_densities.clone()).0;
-    let less = |own: &Held, other: &Held| {
-        let pairs = own.log_densities.iter().zip(&other.log_densities);
-        mean(pairs.map(|(own, other)| own - other).collect()) //~ search-difference
-    };
-    let best = scored().max_by(|(_, a), (_, b)| log_density(a).total_cmp(&log_density(b)));
+/// The search that the runners' predictions make, of rows with weights if there are any, and the pace of the chosen candidate:
+/// of the first one if none has predicted any rows.
+pub(in crate::fit) fn decided(runners: &[Runner], weights: &[f64]) -> (Search, Option<Pace>) {
+    let running = || runners.iter().enumerate().filter_map(|(i, of)| Some((i, of.running()?)));
+    // Those that have predicted fewer rows than others, for lack of time, are compared on these.
+    let rows = running().map(|(_, held)| held.log_densities.len()).min().unwrap_or(0);
+    let mean = |held: &Held| mean_and_error(&held.log_densities[..rows], weights).0;
+    let best = running().max_by(|(_, a), (_, b)| mean(a).total_cmp(&mean(b)));
     let chosen = best.and_then(|(_, best)| {
-        scored().find(|(_, held)| {
-            let (difference, error) = less(held, best);
-            difference >= -error //~ one-standard-error
+        running().find(|(_, held)| {
+            let (difference, error) = difference(held, best, weights);
+            difference >= -error.max(WORTH) //~ one-standard-error
         })
     });
-    let outcome = |held: &Result<Held, Error>| match (held, chosen) {
+    let outcome = |runner: &Runner| match (&runner.held, chosen) {
         (Ok(held), Some((_, chosen))) => {
-            let (difference, se_difference) = less(held, chosen);
-            Trial::Scored { log_density: log_density(held), difference, se_difference }
+            let (difference, se_difference) = difference(held, chosen, weights);
+            let log_density = mean_and_error(&chosen.log_densities, weights).0 + difference;
+            let rows = held.log_densities.len().min(chosen.log_densities.len());
+            Trial::Scored { log_density, difference, se_difference, rows }
         }
         (Ok(_), None) => Trial::Failed("there is none to compare it with".into()),
         (Err(error), _) => Trial::Failed(error.in_words(&Plain)),
     };
-    let tried = candidates.iter().zip(held);
-    let tried =
-        tried.map(|(candidate, held)| Tried { candidate: *candidate, outcome: outcome(held) });
+    let tried = runners
+        .iter()
+        .map(|runner| Tried { candidate: runner.candidate, outcome: outcome(runner) });
     let (place, pit, pace) =
         chosen.map_or((0, &[][..], None), |(place, held)| (place, &held.pit[..], Some(held.pace)));
     let rows = chosen.map_or(0, |(_, held)| held.log_densities.len());
     let search = Search {
-        chosen: candidates[place],
+        chosen: runners[place].candidate,
         rows,
         tried: tried.collect(),
         coverage: coverage(pit, rows, weights),

@@ -30,7 +30,7 @@ pub(super) const MOST_ROWS: usize = 2000;
 pub(in crate::fit) const WARMUP: usize = 150;
 pub(in crate::fit) const DRAWS: usize = 100;
 /// The event that a candidate which takes too long does not come to.
-pub(super) const PREDICTED: &str = "it had predicted all rows";
+pub(super) const PREDICTED: &str = "it had predicted any rows";
 
 impl Recipe {
     /// The number of training rows as a multiple of a fold's.
@@ -39,20 +39,22 @@ impl Recipe {
         Ok(all as f64 / fold.train.len() as f64)
     }
 
-    /// The predictions of all folds by each model.
-    pub(in crate::fit) fn predict_folds(
+    /// The predictions of a fold by each model, one after the other if there are fewer workers; an error where it was not made by
+    /// the deadline.
+    pub(in crate::fit) fn predict_fold_by(
         &self,
-        models: &[Self],
-        folds: &[Split],
+        models: &[&Self],
+        fold: (usize, &Split),
         data: &Dataset,
         origin: &Origin,
         deadline: Option<Instant>,
     ) -> Result<Vec<Result<Held, Error>>, Error> {
-        let mut rng = ChainRng::new(self.seed, STREAM);
-        let each = models.iter().flat_map(|model| folds.iter().map(move |fold| (model, fold)));
-        let jobs = each.map(|(model, fold)| model.clone().of_fold(fold.clone(), rng.next_u64()));
+        // Chains of all models have the same seed.
+        let seed = ChainRng::new(self.seed, STREAM).child(2 + fold.0 as u64).next_u64();
+        let jobs = models.iter().map(|&model| model.clone().of_fold(fold.1.clone(), seed));
         let (next, stop) = (AtomicUsize::new(0), StopHandle::new());
-        let jobs: Vec<Self> = jobs.map(|job| job.stop_handle(&stop)).collect();
+        // The larger models come last among the candidates, and begin first.
+        let jobs: Vec<Self> = jobs.rev().map(|job| job.stop_handle(&stop)).collect();
         let origin = Origin { schema: origin.schema.clone(), ..Origin::default() };
         let done: Vec<Mutex<Option<Result<Held, Error>>>> =
             jobs.iter().map(|_| Mutex::new(None)).collect();
@@ -96,25 +98,11 @@ impl Recipe {
         if self.stop.is_stopped() {
             return Err(Error::Stopped { before: "a model was chosen".into() });
         }
-        let mut done = done.into_iter().map(|job| {
+        let of_job = |job: Mutex<Option<_>>| {
             let held = job.into_inner().unwrap_or_else(PoisonError::into_inner);
             held.unwrap_or_else(|| Err(Error::Stopped { before: PREDICTED.into() }))
-        });
-        let mut of_model = || -> Result<Held, Error> {
-            let folds: Vec<Result<Held, Error>> = done.by_ref().take(folds.len()).collect();
-            let mut all =
-                Held { log_densities: Vec::new(), pit: Vec::new(), pace: Pace::default() };
-            let n = folds.len() as f64;
-            for fold in folds {
-                let Held { log_densities, pit, pace } = fold?;
-                all.log_densities.extend(log_densities);
-                all.pit.extend(pit);
-                all.pace.first += pace.first / n;
-                all.pace.later += pace.later / n;
-            }
-            Ok(all)
         };
-        Ok(models.iter().map(|_| of_model()).collect())
+        Ok(done.into_iter().rev().map(of_job).collect())
     }
 
     /// The folds of the rows that are not kept for validation, or of some of them.
@@ -171,7 +159,7 @@ impl Recipe {
             }
             Response::Classes { .. } | Response::Censored { .. } => Vec::new(),
         };
-        Ok(Held { log_densities, pit, pace })
+        Ok(Held { log_densities, pit, pace, folds: 1 })
     }
 
     /// The number of threads of a run.

@@ -3,6 +3,7 @@
 mod candidates;
 mod decision;
 mod folds;
+mod race;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,12 +16,13 @@ use self::candidates::DEEP_TIMES;
 pub(super) use self::decision::decided;
 use self::decision::mean_and_error;
 use self::folds::intercept_only;
+pub(super) use self::race::Runner;
 pub(super) use self::folds::{DRAWS, FOLDS, WARMUP, weights_of};
 use super::choices::Candidate;
 use super::forecast::Pace;
 use super::{Origin, Parts, Recipe};
 use crate::Error;
-use crate::data::Dataset;
+use crate::data::{Dataset, Split};
 use crate::message::{Choice, count, duration, listed};
 use crate::sampler::StopHandle;
 
@@ -87,12 +89,15 @@ pub struct Tried {
 pub enum Trial {
     /// It has predicted all rows.
     Scored {
-        /// The mean log predictive density of a row, in nats.
+        /// The mean log predictive density of a row, in nats: of the chosen candidate, and the difference.
         log_density: f64,
         /// That mean less the one of the chosen candidate.
         difference: f64,
         /// The standard error of the difference; 0 for the chosen candidate.
         se_difference: f64,
+        /// The number of rows that both have predicted: not all if one of them was out before.
+        #[serde(default)]
+        rows: usize,
     },
     /// It could not be fitted.
     Failed(String),
@@ -124,7 +129,7 @@ impl Search {
             }
             (
                 Some(Trial::Scored { log_density, .. }),
-                Some(Trial::Scored { log_density: linear, difference, se_difference }),
+                Some(Trial::Scored { log_density: linear, difference, se_difference, .. }),
             ) => said.push(format!(
                 "log density of a row that it has not seen {log_density:.3}, of the linear model {linear:.3}: {:.3} +- \
                  {se_difference:.3} more, by cross-validation of {rows}",
@@ -162,11 +167,14 @@ impl fmt::Display for Search {
                 Trial::Scored { log_density, .. } if *candidate == self.chosen => {
                     write!(f, "{end}{name:24} {log_density:>9.3}  chosen")?;
                 }
-                Trial::Scored { log_density, difference, se_difference } => {
+                Trial::Scored { log_density, difference, se_difference, rows } => {
                     write!(
                         f,
                         "{end}{name:24} {log_density:>9.3}  {difference:+.3} +- {se_difference:.3}"
                     )?;
+                    if (1..self.rows).contains(rows) {
+                        write!(f, ", out after {}", count(*rows, "row"))?;
+                    }
                 }
                 Trial::Failed(why) => write!(f, "{end}{name:24}         -  {why}")?,
             }
@@ -175,15 +183,60 @@ impl fmt::Display for Search {
     }
 }
 
-/// The predictions of a fold by one candidate.
+/// The predictions of the first folds by one candidate.
+#[derive(Default)]
 pub(super) struct Held {
     log_densities: Vec<f64>,
     /// The [transform](crate::predict::Pit) of each response, row by row; none of classes and times.
     pit: Vec<f64>,
+    /// The mean over folds.
     pub pace: Pace,
+    folds: usize,
+}
+
+impl Held {
+    /// Adds the predictions of the next fold.
+    fn add(&mut self, fold: Self) {
+        let (before, after) = (self.folds as f64, (self.folds + fold.folds) as f64);
+        let mean = |own: f64, more: f64| (own * before + more * fold.folds as f64) / after;
+        self.pace.first = mean(self.pace.first, fold.pace.first);
+        self.pace.later = mean(self.pace.later, fold.pace.later);
+        self.log_densities.extend(fold.log_densities);
+        self.pit.extend(fold.pit);
+        self.folds += fold.folds;
+    }
 }
 
 impl Recipe {
+    /// Whether the linear model predicts a positive response better after a logarithm than after Yeo and Johnson's power; `None` if
+    /// the transform is not open, or the response is not positive.
+    fn prefers_logs(
+        &self,
+        folds: &[Split],
+        weights: &[f64],
+        of: (&Dataset, &Origin),
+        deadline: Option<Instant>,
+    ) -> Result<Option<bool>, Error> {
+        let is_positive = of.0.response().real().is_some_and(|y| y.iter().all(|y| *y > 0.0));
+        let is_open = self.candidates_for(of.0).contains(&Candidate::NetworkTransformed);
+        if !(is_positive && is_open) {
+            return Ok(None);
+        }
+        let model = |takes_logs| {
+            let mut recipe = self.clone();
+            recipe.takes_logs = takes_logs;
+            Runner::new(Candidate::LinearTransformed, Candidate::LinearTransformed.of(&recipe, 1))
+        };
+        let mut runners = [model(false), model(true)];
+        self.race(&mut runners, folds, weights, of, deadline)?;
+        let [Ok(power), Ok(log)] = [&runners[0].held, &runners[1].held] else { return Ok(None) };
+        let (difference, error) = race::difference(log, power, weights);
+        self.report(&format!(
+            "transform   the logarithm is {difference:+.3} +- {error:.3} from Yeo-Johnson in a linear model"
+        ));
+        Ok(Some(difference > 0.0)) //~ log-or-power
+    }
+
     /// The recipe with the model that predicts best, and the pace of its chains. Candidates that have not predicted all
     /// rows by the deadline are out.
     ///
@@ -196,7 +249,8 @@ impl Recipe {
         deadline: Option<Instant>,
     ) -> Result<(Self, Option<Pace>), Error> {
         let columns = data.response().width();
-        let mut candidates = self.candidates_for(data);
+        let candidates = self.candidates_for(data);
+        let mut own = self.clone();
         // What is wrong with the table, or with a setting, is said before time is spent.
         let stopped = StopHandle::new();
         stopped.stop();
@@ -213,10 +267,13 @@ impl Recipe {
             count(rows, "row"),
             folds.len()
         ));
-        let models: Vec<Self> = candidates.iter().map(|c| c.of(self, columns)).collect();
-        let mut held = self.predict_folds(&models, &folds, data, origin, deadline)?;
         let weights = weights_of(&folds, data);
-        let (mut search, mut pace) = decided(&candidates, &held, &weights);
+        own.takes_logs =
+            self.prefers_logs(&folds, &weights, (data, origin), deadline)?.unwrap_or(false);
+        let of = |candidate: Candidate| Runner::new(candidate, candidate.of(&own, columns));
+        let mut runners: Vec<Runner> = candidates.into_iter().map(of).collect();
+        self.race(&mut runners, &folds, &weights, (data, origin), deadline)?;
+        let (mut search, mut pace) = decided(&runners, &weights);
         if let (Some(deep), Some(shallow)) = (self.deeper(search.chosen, columns, rows), pace) {
             let chains = folds.len().div_ceil(self.workers().min(folds.len()));
             let seconds = DEEP_TIMES * shallow.of_fold() * chains as f64;
@@ -226,10 +283,9 @@ impl Recipe {
                 self.report(&format!(
                     "            {chosen} is best so far: {deep} is compared, too, in about {time}"
                 ));
-                let models = [deep.of(self, columns)];
-                held.extend(self.predict_folds(&models, &folds, data, origin, deadline)?);
-                candidates.push(deep);
-                (search, pace) = decided(&candidates, &held, &weights);
+                runners.push(of(deep));
+                self.race(&mut runners, &folds, &weights, (data, origin), deadline)?;
+                (search, pace) = decided(&runners, &weights);
             } else {
                 let left = duration(left.unwrap_or_default().as_secs_f64());
                 let why =
@@ -243,7 +299,7 @@ impl Recipe {
                 .filter(|density| density.is_finite());
         }
         self.report(&search.to_string());
-        let mut recipe = search.chosen.of(self, columns);
+        let mut recipe = search.chosen.of(&own, columns);
         recipe.search = Some(search);
         let rows = self.rows_by_fold(data, &folds[0])?;
         Ok((recipe, pace.map(|pace| pace.times(rows))))
@@ -271,7 +327,21 @@ mod tests {
 
     fn held(log_densities: &[f64]) -> Result<Held, Error> {
         let pit = Vec::new();
-        Ok(Held { log_densities: log_densities.to_vec(), pit, pace: Pace::default() })
+        Ok(Held { log_densities: log_densities.to_vec(), pit, pace: Pace::default(), folds: 1 })
+    }
+
+    /// The search that candidates with these predictions make.
+    fn found<const N: usize>(
+        candidates: [Candidate; N],
+        held: [Result<Held, Error>; N],
+        weights: &[f64],
+    ) -> (Search, Option<Pace>) {
+        let runner = |(candidate, held)| Runner {
+            held,
+            ..Runner::new(candidate, Fit::regression("y"))
+        };
+        let runners: Vec<Runner> = candidates.into_iter().zip(held).map(runner).collect();
+        decided(&runners, weights)
     }
 
     const THREE: [Candidate; 3] =
@@ -281,9 +351,9 @@ mod tests {
     #[test]
     fn the_simplest_within_a_standard_error_is_chosen() {
         let held_out = [held(&[-3.0; 4]), held(&[-1.2, -0.9, -1.2, -0.9]), held(&[-1.0; 4])];
-        let (search, _) = decided(&THREE, &held_out, &[]);
+        let (search, _) = found(THREE, held_out, &[]);
         assert_eq!((search.chosen, search.rows), (Candidate::Network, 4));
-        let Some(Trial::Scored { log_density, difference, se_difference }) =
+        let Some(Trial::Scored { log_density, difference, se_difference, .. }) =
             search.of(Candidate::NetworkTransformed)
         else {
             panic!("{search}")
@@ -293,7 +363,7 @@ mod tests {
 
         // A difference of -0.2 in every row has no error, and is more than one.
         let held_out = [held(&[-3.0; 4]), held(&[-1.2; 4]), held(&[-1.0; 4])];
-        assert_eq!(decided(&THREE, &held_out, &[]).0.chosen, Candidate::NetworkTransformed);
+        assert_eq!(found(THREE, held_out, &[]).0.chosen, Candidate::NetworkTransformed);
     }
 
     /// Student's t is what makes each step of `Collapsed` dear, and classes have no layer to integrate out.
@@ -318,7 +388,7 @@ mod tests {
     fn a_row_of_weight_two_is_two_rows() {
         let of = |rows: [&[f64]; 2], weights: &[f64]| {
             let held_out = rows.map(held);
-            let (search, _) = decided(&THREE[..2], &held_out, weights);
+            let (search, _) = found([Candidate::Linear, Candidate::Network], held_out, weights);
             let coverage = coverage(&[0.5, 0.99, 0.2][..rows[0].len().min(3)], 3, weights);
             (search.tried, coverage)
         };
@@ -326,7 +396,7 @@ mod tests {
         let (written, _) = of([&[-1.0, -1.0, -2.0, -4.0], &[-1.5, -1.5, -1.0, -3.0]], &[]);
         for (own, other) in weighted.iter().zip(&written) {
             let numbers = |tried: &Tried| match tried.outcome {
-                Trial::Scored { log_density, difference, se_difference } => {
+                Trial::Scored { log_density, difference, se_difference, .. } => {
                     [log_density, difference, se_difference]
                 }
                 Trial::Failed(_) => panic!("it was scored"),
@@ -367,15 +437,15 @@ mod tests {
     #[test]
     fn what_failed_is_not_chosen_and_where_all_fail_the_first_is() {
         let failed = || Err(Error::Stopped { before: PREDICTED.into() });
-        let (search, _) = decided(&THREE, &[failed(), held(&[-1.0, -2.0]), failed()], &[]);
+        let (search, _) = found(THREE, [failed(), held(&[-1.0, -2.0]), failed()], &[]);
         assert_eq!(search.chosen, Candidate::Network);
         let lines = search.to_string();
-        assert!(lines.contains("-  ended before it had predicted all rows"), "{lines}");
+        assert!(lines.contains("-  ended before it had predicted any rows"), "{lines}");
         assert_eq!(search.in_words(), ["log density of a row that it has not seen -1.500"]);
-        let (search, _) = decided(&THREE, &[held(&[-1.0, -2.0]), failed(), failed()], &[]);
+        let (search, _) = found(THREE, [held(&[-1.0, -2.0]), failed(), failed()], &[]);
         let said = search.in_words();
         assert!(said[0].contains("(2 candidates could not be compared)"), "{said:?}");
-        let (search, pace) = decided(&THREE, &[failed(), failed(), failed()], &[]);
+        let (search, pace) = found(THREE, [failed(), failed(), failed()], &[]);
         assert_eq!((search.chosen, search.rows), (Candidate::Linear, 0));
         assert!(pace.is_none());
     }

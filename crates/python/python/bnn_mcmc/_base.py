@@ -80,6 +80,7 @@ Model: TypeAlias = Literal[
 Activation: TypeAlias = Literal["tanh", "relu", "silu", "softplus", "sigmoid", "identity"]
 WeightPrior: TypeAlias = Literal["fan_in", "ard", "horseshoe", "scales"]
 Method: TypeAlias = Literal["nuts", "mams", "collapsed", "tempered", "ensemble"]
+RunUntil: TypeAlias = Literal["settled", "converged"]
 RealNoise: TypeAlias = Literal[
     "gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t", "beta"
 ]
@@ -125,6 +126,7 @@ class Bnn(BaseEstimator):
     warmup: int | None
     draws: int | None
     minutes: float | None
+    run_until: RunUntil | None
     most_rows: int | None
     impute: int | None
     random_state: RandomState | None
@@ -871,6 +873,7 @@ class Bnn(BaseEstimator):
             "warmup": None if self.warmup is None else _whole("warmup", self.warmup, 0),
             "draws": None if self.draws is None else _whole("draws", self.draws, 1),
             "minutes": self._minutes(),
+            "run_until": None if self.run_until is None else _name("run_until", self.run_until),
             "most_rows": None if self.most_rows is None else _whole("most_rows", self.most_rows, 2),
             "impute": None if self.impute is None else _whole("impute", self.impute, 2),
             "seed": self._seed(),

@@ -22,6 +22,7 @@ from ._base import (
     RandomState,
     RealNoise,
     ResponseTransform,
+    RunUntil,
     TimeNoise,
     WeightPrior,
     documented_like,
@@ -415,15 +416,21 @@ class BnnRegressor(_Numbers):
         smaller steps: 0.95 or 0.99 help where the verdict says that a few transitions diverged.
     chains, warmup, draws : int, default=None
         The number of chains; iterations of warm-up, and draws, of each of them. None is 4, 1000 and
-        1000; where the data choose the model, 150 to 1000 iterations by `minutes`, and as many
-        draws as it takes to converge, from 100 to 8000; of an ensemble 8, 4100 and 60, and all but
-        the last 100 iterations of its warm-up (at most half) are steps of the optimisation.
+        1000; where the data choose the model, 150 to 300 iterations (until chains have converged,
+        1000) by `minutes`, and as many draws as `run_until` takes; of an ensemble 8, 4100 and 60,
+        and all but the last 100 iterations of its warm-up (at most half) are steps of the
+        optimisation.
     minutes : float, default=None
         The minutes that the choice of a model and the run may take, as far as it can be foreseen:
         `warmup` and `draws` that are not given are as many as the time allows.
-        None is 10. The numbers of iterations then depend on the speed of the machine: give `warmup`
+        None is 1, and 10 until chains have converged. The numbers of iterations then depend on the speed of the machine: give `warmup`
         and `draws` where the same call is to have the same draws. Where the model is given, nothing
         depends on the time.
+    run_until : {"settled", "converged"}, default=None
+        What a run ends with whose `draws` are not given: "settled", predictions that a longer run
+        would hardly change; "converged", chains that have converged, for effects, parameters and
+        tails. None is "settled" where the data choose the model. A fit in a `folder` that has
+        settled goes on until it has converged.
     most_rows : int, default=None
         The most rows that the model is fitted to, drawn at random where X has more. None is all,
         and, where the data choose the model and even the shortest run on all of them would take
@@ -518,6 +525,7 @@ class BnnRegressor(_Numbers):
         warmup: int | None = None,
         draws: int | None = None,
         minutes: float | None = None,
+        run_until: RunUntil | None = None,
         most_rows: int | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
@@ -582,6 +590,7 @@ class BnnCounts(_Numbers):
         warmup: int | None = None,
         draws: int | None = None,
         minutes: float | None = None,
+        run_until: RunUntil | None = None,
         most_rows: int | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
@@ -637,6 +646,7 @@ class BnnSurvival(Bnn):
         warmup: int | None = None,
         draws: int | None = None,
         minutes: float | None = None,
+        run_until: RunUntil | None = None,
         most_rows: int | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,
@@ -921,6 +931,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         warmup: int | None = None,
         draws: int | None = None,
         minutes: float | None = None,
+        run_until: RunUntil | None = None,
         most_rows: int | None = None,
         impute: int | None = None,
         random_state: RandomState | None = None,

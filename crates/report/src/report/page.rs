@@ -387,7 +387,7 @@ fn choice(search: &Search) -> Markup {
             Trial::Scored { log_density, .. } if *candidate == search.chosen => {
                 [name, format!("{log_density:.3}"), "chosen".into()]
             }
-            Trial::Scored { log_density, difference, se_difference } => [
+            Trial::Scored { log_density, difference, se_difference, .. } => [
                 name,
                 format!("{log_density:.3}"),
                 format!("{difference:+.3} ± {se_difference:.3}"),

@@ -1,0 +1,109 @@
+//! The race of candidates over the folds: after each of them those that cannot be chosen any more are out.
+
+use std::time::Instant;
+
+use super::Held;
+use super::decision::mean_and_error;
+use crate::Error;
+use crate::data::{Dataset, Split};
+use crate::fit::choices::Candidate;
+use crate::fit::{Origin, Recipe};
+
+/// The standard errors by which a candidate is behind another one when it is out.
+const BEHIND: f64 = 2.5;
+/// The standard errors by which a candidate is not [worth it](WORTH) when it is out, beside a simpler one.
+const NOT_WORTH: f64 = 1.0;
+/// The nats a row by which a candidate has to predict better than a simpler one to be worth it, as soon as the standard error is
+/// smaller.
+pub(super) const WORTH: f64 = 0.005;
+/// The rows that have to be predicted before any candidate is out.
+const LEAST_ROWS: usize = 30;
+
+/// A candidate in the race.
+pub(in crate::fit) struct Runner {
+    pub candidate: Candidate,
+    pub model: Recipe,
+    /// Its predictions of the first folds, or the reason why there are none.
+    pub held: Result<Held, Error>,
+    /// Whether it is out, for what it has predicted.
+    pub is_out: bool,
+}
+
+impl Runner {
+    pub fn new(candidate: Candidate, model: Recipe) -> Self {
+        Self { candidate, model, held: Ok(Held::default()), is_out: false }
+    }
+
+    /// Its predictions, if it can be chosen.
+    pub fn running(&self) -> Option<&Held> {
+        self.held.as_ref().ok().filter(|_| !self.is_out)
+    }
+
+    /// Adds the predictions of the next fold.
+    fn add(&mut self, fold: Result<Held, Error>) {
+        match (&mut self.held, fold) {
+            (Ok(held), Ok(fold)) => held.add(fold),
+            // What it has predicted by the deadline counts.
+            (Ok(held), Err(Error::Stopped { .. })) if held.folds > 0 => {}
+            (held, Err(error)) => *held = Err(error),
+            (Err(_), Ok(_)) => {}
+        }
+    }
+}
+
+/// The mean difference of the log densities of the rows that both have predicted, and its standard error.
+pub(super) fn difference(own: &Held, other: &Held, weights: &[f64]) -> (f64, f64) {
+    let pairs = own.log_densities.iter().zip(&other.log_densities);
+    let differences: Vec<f64> = pairs.map(|(own, other)| own - other).collect(); //~ search-difference
+    mean_and_error(&differences, weights)
+}
+
+/// Marks candidates that cannot be chosen any more: far behind another one, or at best not worth it beside a simpler one.
+fn end_in_vain(runners: &mut [Runner], weights: &[f64]) {
+    let is_behind = |place: usize| {
+        let own = runners[place].running()?;
+        let others = runners.iter().enumerate().filter_map(|(i, other)| Some((i, other.running()?)));
+        Some(others.filter(|(i, _)| *i != place).any(|(i, other)| {
+            let (mean, error) = difference(own, other, weights);
+            let are_few = own.log_densities.len().min(other.log_densities.len()) < LEAST_ROWS;
+            let is_behind = mean + BEHIND * error < 0.0; //~ out-of-the-race
+            let is_in_vain = i < place && mean + NOT_WORTH * error < WORTH;
+            !are_few && (is_behind || is_in_vain)
+        }))
+    };
+    let out: Vec<bool> = (0..runners.len()).map(|i| is_behind(i).unwrap_or(false)).collect();
+    for (runner, out) in runners.iter_mut().zip(out) {
+        runner.is_out |= out;
+    }
+}
+
+impl Recipe {
+    /// Lets those that have not predicted all folds do so, fold by fold, until the deadline. `weights` are of the rows of all folds.
+    pub(in crate::fit) fn race(
+        &self,
+        runners: &mut [Runner],
+        folds: &[Split],
+        weights: &[f64],
+        (data, origin): (&Dataset, &Origin),
+        deadline: Option<Instant>,
+    ) -> Result<(), Error> {
+        for (number, fold) in folds.iter().enumerate() {
+            let runs = |runner: &Runner| runner.running().is_some_and(|held| held.folds == number);
+            let places: Vec<usize> = (0..runners.len()).filter(|i| runs(&runners[*i])).collect();
+            // Nothing is left to be chosen among.
+            if number > 0 && runners.iter().filter(|runner| runner.running().is_some()).count() < 2 {
+                break;
+            }
+            if deadline.is_some_and(|deadline| number > 0 && Instant::now() > deadline) {
+                break;
+            }
+            let models: Vec<&Self> = places.iter().map(|place| &runners[*place].model).collect();
+            let held = self.predict_fold_by(&models, (number, fold), data, origin, deadline)?;
+            for (place, held) in places.into_iter().zip(held) {
+                runners[place].add(held);
+            }
+            end_in_vain(runners, weights);
+        }
+        Ok(())
+    }
+}
