@@ -57,17 +57,17 @@ impl Fit {
             return self.conformal_on(rows, level); //~ conformal-rows
         }
         self.predict(&self.training().select(&[0])?)?.check_conformal()?;
-        self.check_converged()?;
+        self.check_settled()?;
         let training = self.predict(self.training())?;
         Ok(Conformal::JackknifePlus(JackknifePlus::new(&training, level)?))
     }
 
-    /// An error of chains that should sample the posterior and have not converged.
-    fn check_converged(&self) -> Result<(), Error> {
+    /// An error of chains that should sample the posterior and have not settled.
+    fn check_settled(&self) -> Result<(), Error> {
         let is_of_posterior = self.draws.info().approximation.is_none();
-        if is_of_posterior && !self.verdict()?.is_converged() {
+        if is_of_posterior && !self.verdict()?.is_settled() {
             let name = "rows to calibrate on";
-            let found = "none that the model has not seen, of a run that has not converged";
+            let found = "none that the model has not seen, of a run that has not settled";
             let allowed = "some, since only draws from the posterior can leave training rows out, or add new ones, by weights";
             return Err(Error::argument(name, found, allowed).advise([Advice::Calibrate]));
         }
@@ -107,7 +107,7 @@ impl Fit {
                 return Err(Error::argument("response of the fit", found, "one real column"));
             }
         };
-        self.check_converged()?;
+        self.check_settled()?;
         let known = AddOneIn::new(&self.predict(self.training())?)?;
         let drawn = self.predict_new(x)?.predictions;
         let drawn = drawn.predictive_draws();
@@ -138,7 +138,7 @@ impl Fit {
             Response::Classes { names, .. } => names,
             _ => return Err(Error::argument("response of the fit", "of another kind", "classes")),
         };
-        self.check_converged()?;
+        self.check_settled()?;
         let known = AddOneIn::new(&self.predict(self.training())?)?;
         let mut contains = Vec::with_capacity(x.nrows() * names.len());
         for class in 0..names.len() {

@@ -209,7 +209,7 @@ impl Imputed {
     pub fn verdict(&self) -> Result<(usize, Verdict), Error> {
         let verdicts: Vec<Verdict> =
             self.fits.iter().map(Fit::verdict).collect::<Result<_, _>>()?;
-        let key = |verdict: &Verdict| (!verdict.is_converged(), verdict.max_rhat());
+        let key = |verdict: &Verdict| (!verdict.is_settled(), verdict.max_rhat());
         let worst = verdicts.into_iter().enumerate().max_by(|(_, a), (_, b)| {
             let ((a, of_a), (b, of_b)) = (key(a), key(b));
             a.cmp(&b).then(of_a.total_cmp(&of_b)) //~ worst-table

@@ -17,7 +17,7 @@ use crate::{Ended, Failure, diagnose, folder, words};
 ///
 /// elpd_loo is the sum over the rows of the log density with which each is predicted from the
 /// others: larger is better, and a difference counts if it is several times its error. Estimates of
-/// runs that have not converged are not to be trusted: the verdicts stand below.
+/// runs that have not settled are not to be trusted: the verdicts stand below.
 #[derive(Args)]
 pub struct CompareArgs {
     /// The folders of two runs or more
@@ -26,7 +26,7 @@ pub struct CompareArgs {
     /// Print the comparison as JSON
     #[arg(long)]
     json: bool,
-    /// Exit code 3 if a run has not converged
+    /// Exit code 3 if a run has not settled
     #[arg(long)]
     strict: bool,
 }
@@ -42,6 +42,7 @@ struct Findings {
 struct Judged {
     run: String,
     converged: bool,
+    settled: bool,
     sentence: String,
     verdict: Verdict,
     /// The warnings about the estimate of this run.
@@ -59,14 +60,15 @@ pub fn run(args: &CompareArgs) -> Result<Ended, Failure> {
         let loo = fit.loo()?;
         let verdict = fit.verdict()?;
         let sentence = verdict.in_words(&words::Flags);
-        let (run, converged) = (diagnose::name(path), verdict.is_converged());
-        runs.push(Judged { run, converged, sentence, verdict, loo_warnings: loo.warnings() });
+        let (converged, settled) = (verdict.is_converged(), verdict.is_settled());
+        let (run, loo_warnings) = (diagnose::name(path), loo.warnings());
+        runs.push(Judged { run, converged, settled, sentence, verdict, loo_warnings });
         loos.push(loo);
         first.get_or_insert_with(|| (diagnose::name(path), fit));
     }
     let named: Vec<(&str, &Loo)> = runs.iter().map(|judged| &judged.run[..]).zip(&loos).collect();
     let comparison = Loo::compare(&named)?;
-    let converged = runs.iter().all(|judged| judged.converged);
+    let settled = runs.iter().all(|judged| judged.settled);
     if args.json {
         let warnings = comparison.warnings();
         diagnose::print_json(&Findings { comparison, warnings, runs })?;
@@ -81,7 +83,7 @@ pub fn run(args: &CompareArgs) -> Result<Ended, Failure> {
         }
         output::print(&text)?;
     }
-    Ok(diagnose::ended(args.strict, converged))
+    Ok(diagnose::ended(args.strict, settled))
 }
 
 /// An error if two runs have learnt from different rows, as far as their folders tell: by the features

@@ -29,7 +29,7 @@ pub struct DiagnoseArgs {
     /// Print the findings as JSON
     #[arg(long)]
     json: bool,
-    /// Exit code 3 if the run has not converged
+    /// Exit code 3 if predictions have not settled
     #[arg(long)]
     strict: bool,
 }
@@ -39,6 +39,8 @@ pub struct DiagnoseArgs {
 struct Findings {
     run: String,
     converged: bool,
+    /// Whether predictions have settled; a run that has converged counts.
+    settled: bool,
     sentence: String,
     verdict: Verdict,
     /// The worst diagnostics of each block of parameters.
@@ -82,7 +84,7 @@ fn fitted(args: &DiagnoseArgs, fit: &Fit) -> Result<Ended, Failure> {
     text.push_str(&output::under_heading(&blocks.to_string()));
     text.push_str(&validation(fit)?);
     output::print(&text)?;
-    Ok(ended(args.strict, verdict.is_converged()))
+    Ok(ended(args.strict, verdict.is_settled()))
 }
 
 fn drawn(args: &DiagnoseArgs, draws: &Draws) -> Result<Ended, Failure> {
@@ -112,25 +114,36 @@ fn drawn(args: &DiagnoseArgs, draws: &Draws) -> Result<Ended, Failure> {
          judge those by the folder of the run.\n",
     );
     output::print(&text)?;
-    Ok(ended(args.strict, verdict.is_converged()))
+    Ok(ended(args.strict, verdict.is_settled()))
 }
 
 fn of(args: &DiagnoseArgs, verdict: Verdict, blocks: BlockSummary) -> Findings {
-    let (run, converged) = (args.run.display().to_string(), verdict.is_converged());
+    let run = args.run.display().to_string();
+    let (converged, settled) = (verdict.is_converged(), verdict.is_settled());
     let sentence = verdict.in_words(&crate::words::Flags);
     let (sensitivity, validation, parameters) = (None, None, None);
-    Findings { run, converged, sentence, verdict, blocks, sensitivity, validation, parameters }
+    Findings {
+        run,
+        converged,
+        settled,
+        sentence,
+        verdict,
+        blocks,
+        sensitivity,
+        validation,
+        parameters,
+    }
 }
 
 fn json(args: &DiagnoseArgs, findings: Findings) -> Result<Ended, Failure> {
     print_json(&findings)?;
-    Ok(ended(args.strict, findings.converged))
+    Ok(ended(args.strict, findings.settled))
 }
 
 /// The line about the prior; none where it cannot be told, as for an ensemble or chains that disagree.
 pub fn prior(fit: &Fit, verdict: &Verdict) -> String {
     let line = |found: PriorSensitivity| format!("prior     {}\n", found.in_words());
-    let found = verdict.is_converged().then(|| fit.sensitivity().ok()).flatten();
+    let found = verdict.is_settled().then(|| fit.sensitivity().ok()).flatten();
     found.map_or(String::new(), line)
 }
 
@@ -145,8 +158,8 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 }
 
 /// The ending of a command that has passed this verdict.
-pub fn ended(strict: bool, converged: bool) -> Ended {
-    if strict && !converged { Ended::NotConverged } else { Ended::Done }
+pub fn ended(strict: bool, settled: bool) -> Ended {
+    if strict && !settled { Ended::NotConverged } else { Ended::Done }
 }
 
 /// The rows and the network of a fit.

@@ -304,7 +304,7 @@ pub fn ending(fit: &Fit, folder: &Path, strict: bool) -> Result<Ended, Failure> 
             "report.html is of the run as it was before: write it anew by bnn-mcmc report {folder}"
         ));
     }
-    Ok(diagnose::ended(strict, verdict.is_converged()))
+    Ok(diagnose::ended(strict, verdict.is_settled()))
 }
 
 #[cfg(test)]

@@ -55,5 +55,5 @@ fn ending(fits: &Imputed, first: &Fit, out: &Path, strict: bool) -> Result<Ended
     }
     text.push_str(&format!("saved in  {}\n", out.display()));
     output::print(&text)?;
-    Ok(diagnose::ended(strict, verdict.is_converged()))
+    Ok(diagnose::ended(strict, verdict.is_settled()))
 }

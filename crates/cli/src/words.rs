@@ -36,7 +36,7 @@ impl Vocabulary for NewRows {
 /// The sentence of a verdict.
 pub fn sentence(verdict: &Verdict) -> String {
     let text = verdict.in_words(&Flags);
-    if verdict.is_converged() { good(&text) } else { bad(&text) }
+    if verdict.is_settled() { good(&text) } else { bad(&text) }
 }
 
 #[cfg(test)]

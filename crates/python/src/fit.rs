@@ -279,18 +279,19 @@ impl Fit {
         self.scores(py, weighted(self.classes_like(&x, classes), weights), threads)
     }
 
-    /// The verdict's sentence, whether the run has converged, and all else it says, as JSON.
-    fn verdict(&self, py: Python<'_>, threads: usize) -> PyResult<(String, bool, String)> {
+    /// The verdict's sentence, whether the run has converged, whether predictions have settled, and all else it says, as JSON.
+    fn verdict(&self, py: Python<'_>, threads: usize) -> PyResult<(String, bool, bool, String)> {
         let found = || {
             let verdict = self.0.verdict()?;
-            let is_told = verdict.is_converged();
+            let is_told = verdict.is_settled();
             Ok((verdict, is_told.then(|| self.0.sensitivity()).flatten()))
         };
         let (verdict, prior) = on_threads(py, threads, found)?.map_err(raised)?;
         let json = serde_json::to_value(&verdict);
         let mut json = json.map_err(|e| PyValueError::new_err(format!("verdict: {e}")))?;
         json["prior"] = prior.map(|prior| prior.in_words()).into();
-        Ok((verdict.in_words(&Parameters), verdict.is_converged(), json.to_string()))
+        let (converged, settled) = (verdict.is_converged(), verdict.is_settled());
+        Ok((verdict.in_words(&Parameters), converged, settled, json.to_string()))
     }
 
     /// The effects of the columns of the table.

@@ -141,6 +141,7 @@ class Bnn(BaseEstimator):
     _encoding: Encoding
     verdict_: Verdict
     converged_: bool
+    settled_: bool
     diagnostics_: dict[str, Any]
     recipe_: str
     centre_: str
@@ -799,6 +800,7 @@ class Bnn(BaseEstimator):
         """Takes a fit, and what is to be said of it."""
         self.verdict_, self.diagnostics_ = judged(fit, self._threads())
         self.converged_ = self.verdict_.converged
+        self.settled_ = self.verdict_.settled
         self.recipe_ = fit.recipe()
         self.centre_ = fit.centre()
         self.search_ = searched(fit)
@@ -815,7 +817,7 @@ class Bnn(BaseEstimator):
             except OSError as error:
                 warnings.warn(f"the fit could not be saved in its folder: {error}", stacklevel=3)
         # Of an ensemble nobody expects that its members agree.
-        if not self.converged_ and self.verdict_.outcome != "Ensemble":
+        if not self.settled_ and self.verdict_.outcome != "Ensemble":
             warnings.warn(str(self.verdict_), NotConvergedWarning, stacklevel=3)
         return self
 

@@ -472,6 +472,8 @@ class BnnRegressor(_Numbers):
         is a sentence.
     converged_ : bool
         The same as ``verdict_.converged``.
+    settled_ : bool
+        The same as ``verdict_.settled``: whether predictions would be the same by a longer run.
     diagnostics_ : dict
         The largest R-hat and the smallest effective sample sizes of the predictions (`max_rhat`,
         `min_ess_bulk`, `min_ess_tail`); `chains_apart`, the standard deviation of the chains' mean

@@ -29,19 +29,23 @@ class Verdict:
         What was found, the reason if it is known, and what to do about it.
     converged : bool
         Whether the run has converged.
+    settled : bool
+        Whether predictions have settled, so that a longer run would give the same; a run that has
+        converged counts.
     outcome : str
         The finding by its name, such as ``"Converged"`` or ``"ChainsDisagree"``.
     """
 
     sentence: str
     converged: bool
+    settled: bool
     outcome: str
 
     def __str__(self) -> str:
         return self.sentence
 
     def _repr_html_(self) -> str:
-        sign, colour = ("&#10003;", "#00714f") if self.converged else ("&#9888;", "#b13a00")
+        sign, colour = ("&#10003;", "#00714f") if self.settled else ("&#9888;", "#b13a00")
         return (
             f'<div style="border-left:.4em solid {colour};padding:.3em .8em">'
             f'<strong style="color:{colour}">{sign}</strong> {html.escape(self.sentence)}</div>'
@@ -166,11 +170,11 @@ def searched(fit: Fit) -> Search | None:
 
 def judged(fit: Fit, threads: int) -> tuple[Verdict, dict[str, Any]]:
     """The verdict on a fit, and the numbers that it was passed on."""
-    sentence, converged, text = fit.verdict(threads)
+    sentence, converged, settled, text = fit.verdict(threads)
     found, run = json.loads(text), json.loads(fit.run())
     outcome = found["outcome"]
     verdict = Verdict(
-        sentence, converged, outcome if isinstance(outcome, str) else next(iter(outcome))
+        sentence, converged, settled, outcome if isinstance(outcome, str) else next(iter(outcome))
     )
     quantities = {
         group["name"]: {

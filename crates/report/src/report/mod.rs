@@ -161,7 +161,7 @@ impl<'a> Findings<'a> {
         let chosen: Vec<usize> = (0..most).map(|i| i * of / most).collect();
         let rows = all.select(&chosen)?;
         let scored = few.predict(&rows)?;
-        let prior = verdict.is_converged().then(|| fit.sensitivity().ok()).flatten();
+        let prior = verdict.is_settled().then(|| fit.sensitivity().ok()).flatten();
         let (are_new, loo) = (fit.validation().is_some(), few.loo());
         let linear = Linear::of(fit, &chosen);
         Ok(Self {

@@ -17,7 +17,7 @@ pub(super) enum Trust {
 impl Trust {
     pub(super) fn of(verdict: &Verdict) -> Self {
         match verdict.outcome {
-            Outcome::Converged { .. } => Self::Full,
+            Outcome::Converged { .. } | Outcome::Settled { .. } => Self::Full,
             Outcome::NearlyConverged { .. }
             | Outcome::TooFewDraws { .. }
             | Outcome::Ensemble { .. }
@@ -57,6 +57,7 @@ impl Trust {
 pub(super) fn heading(verdict: &Verdict) -> &'static str {
     match verdict.outcome {
         Outcome::Converged { .. } => "Converged",
+        Outcome::Settled { .. } => "Settled",
         Outcome::NearlyConverged { .. } => "Nearly converged",
         Outcome::TooFewDraws { .. } => "Too few draws",
         Outcome::OneChain { .. } => "A single chain",
@@ -85,6 +86,10 @@ pub(super) fn advice(verdict: &Verdict) -> &'static str {
             "The chains agree, and there are enough draws: predictions and their intervals may be used. \
              How good the model is, the scores and figures below tell; that the chains agree does not \
              say that the model is right."
+        }
+        Outcome::Settled { .. } => {
+            "Predictions may be used: a longer run would give the same. Parameters, effects and the ends of intervals are known \
+             less well: for these let it run until it has converged."
         }
         Outcome::NearlyConverged { min_ess, .. } | Outcome::TooFewDraws { min_ess, .. }
             if min_ess >= ENOUGH_FOR_MEANS =>
