@@ -170,3 +170,99 @@ fn curves(knots: &[f64]) -> Result<(Array2<f64>, Array2<f64>), Error> {
     bends.slice_mut(s![1..n - 1, ..]).assign(&bends_of_values.dot(&values));
     Ok((values, bends))
 }
+
+#[cfg(test)]
+mod tests {
+    use approx::assert_relative_eq;
+    use ndarray::Array1;
+
+    use super::*;
+    use crate::rng::ChainRng;
+
+    fn curve() -> (Curve, Array1<f64>) {
+        let mut rng = ChainRng::new(1, 0);
+        let x = Array1::from_shape_simple_fn(200, || rng.normal());
+        (Curve::of(3, x.view()).unwrap().unwrap(), x)
+    }
+
+    fn value(curve: &Curve, m: usize, t: f64) -> f64 {
+        let mut found = f64::NAN;
+        curve.at(t, &mut |k, z| found = if k == m { z } else { found });
+        found
+    }
+
+    /// The second derivative, by differences.
+    fn bend(curve: &Curve, m: usize, t: f64) -> f64 {
+        let h = 1e-3;
+        let at = |t| value(curve, m, t);
+        (at(t + h) - 2.0 * at(t) + at(t - h)) / (h * h)
+    }
+
+    /// Of a natural cubic spline value, slope and second derivative are continuous, the latter is a line between knots, and 0
+    /// beyond the ends.
+    #[test]
+    fn curves_are_natural_cubic_splines() {
+        let (curve, _) = curve();
+        assert_eq!((curve.feature, curve.knots.len(), curve.values.ncols()), (3, 8, 6));
+        let (first, last) = (curve.knots[0], curve.knots[7]);
+        for m in 0..6 {
+            for knot in &curve.knots {
+                let at = |t: f64| value(&curve, m, t);
+                assert_relative_eq!(at(knot - 1e-9), at(knot + 1e-9), epsilon = 1e-6);
+                let slope = |side: f64| (at(knot + side * 1e-6) - at(*knot)) / (side * 1e-6);
+                assert_relative_eq!(slope(-1.0), slope(1.0), epsilon = 1e-3);
+                let size = curve.bends.column(m).fold(0.0, |a: f64, b| a.max(b.abs()));
+                let [below, above] = [-0.01, 0.01].map(|off| bend(&curve, m, knot + off));
+                assert!((below - above).abs() < 0.2 * size, "{m} {knot}: {below} {above}");
+            }
+            for pair in curve.knots.windows(2) {
+                let at = |share: f64| bend(&curve, m, pair[0] + share * (pair[1] - pair[0]));
+                assert_relative_eq!(at(0.5), 0.5 * (at(0.25) + at(0.75)), epsilon = 1e-4);
+            }
+            assert!(bend(&curve, m, first - 1.0).abs() < 1e-4);
+            assert!(bend(&curve, m, last + 1.0).abs() < 1e-4);
+        }
+    }
+
+    /// All curves are equally rough, and roughness adds up: the integral of f''^2 is a multiple of the sum of squares of c.
+    #[test]
+    fn roughness_is_a_sum_of_squares() {
+        let (curve, x) = curve();
+        let (first, last) = (curve.knots[0], curve.knots[7]);
+        let n = 20_000;
+        let step = (last - first) / n as f64;
+        let bends: Vec<Vec<f64>> = (0..6)
+            .map(|m| (0..n).map(|i| bend(&curve, m, first + (i as f64 + 0.5) * step)).collect())
+            .collect();
+        let product = |a: usize, b: usize| -> f64 {
+            bends[a].iter().zip(&bends[b]).map(|(a, b)| a * b * step).sum()
+        };
+        let one = product(0, 0);
+        for a in 0..6 {
+            for b in 0..6 {
+                let expected = if a == b { one } else { 0.0 };
+                assert_relative_eq!(product(a, b), expected, epsilon = 1e-3 * one);
+            }
+        }
+        let z = Array2::from_shape_fn((x.len(), 6), |(row, m)| value(&curve, m, x[row]));
+        assert_relative_eq!(z.var_axis(Axis(0), 0.0).sum(), 1.0, max_relative = 1e-12);
+    }
+
+    #[test]
+    fn features_of_few_values_have_no_curves_and_others_come_behind_the_features() {
+        let mut rng = ChainRng::new(2, 0);
+        let x = Array2::from_shape_fn((50, 4), |(i, j)| match j {
+            0 => (i % 5) as f64,
+            // Nearly all rows are 0.
+            2 if i > 6 => 0.0,
+            _ => rng.normal(),
+        });
+        let curves = Curves::of(x.view(), 3).unwrap();
+        assert_eq!(curves.features().collect::<Vec<_>>(), [(1, 6)]);
+        let all = curves.insert(x.view(), 3);
+        assert_eq!(all.dim(), (50, 10));
+        assert_eq!(all.slice(s![.., ..3]), x.slice(s![.., ..3]));
+        assert_eq!(all.column(9), x.column(3));
+        assert_eq!(all[[4, 3]], value(&curves.curves[0], 0, x[[4, 1]]));
+    }
+}

@@ -150,6 +150,7 @@ impl Saved {
             if let Some(recipe) = recipe.as_object_mut() {
                 recipe.remove("search"); //~ same-model
                 recipe.remove("most_draws");
+                recipe.remove("run_until");
                 for flag in ["skip", "power_features"] {
                     recipe.entry(flag).or_insert(false.into());
                 }

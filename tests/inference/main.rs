@@ -23,6 +23,7 @@ mod predict_regression;
 mod reference;
 mod sbc;
 mod sensitivity;
+mod settled;
 mod standing_still;
 mod symmetry;
 mod transforms;

@@ -162,7 +162,7 @@ impl Recipe {
         if let Some(there) = self.in_its_folder()? {
             self.report("model       that of the fit in the folder");
             return Ok(match there.task == self.task {
-                true => self.with_model_of(&there).until_converged(),
+                true => self.with_model_of(&there).until_converged(&there),
                 false => self, // the difference is named
             });
         }
@@ -234,18 +234,20 @@ impl Recipe {
         Self { most_draws: Some(draws << MOST_DOUBLINGS), deadline, ..self.draws(draws) }
     }
 
-    /// The recipe of a fit in its folder, with more draws if it is to run until it has converged, and has not.
-    fn until_converged(self) -> Self {
-        let is_asked = self.run_until == Some(RunUntil::Converged);
-        let (Some(draws), Some(folder)) = (self.draws.filter(|_| is_asked), &self.folder) else {
-            return self;
-        };
-        let verdict = Fit::load(folder).and_then(|fit| fit.verdict());
-        if verdict.is_ok_and(|verdict| verdict.is_converged()) {
+    /// The recipe of a fit that is `there` in its folder, with more draws if that has settled alone and this is to converge.
+    fn until_converged(self, there: &Self) -> Self {
+        let ends = |recipe: &Self| recipe.run_until == Some(RunUntil::Converged);
+        let (Some(draws), Some(folder)) = (self.draws, &self.folder) else { return self };
+        if !ends(&self) || ends(there) || self.has_open_draws() {
             return self;
         }
-        let deadline = self.within.and_then(|within| Instant::now().checked_add(within));
-        Self { most_draws: Some(draws << MOST_DOUBLINGS), deadline, ..self.draws(2 * draws) }
+        match Fit::load(folder).and_then(|fit| fit.verdict()) {
+            Ok(verdict) if !verdict.is_converged() => {
+                let deadline = self.within.and_then(|within| Instant::now().checked_add(within));
+                Self { most_draws: Some(draws << MOST_DOUBLINGS), deadline, ..self.draws(2 * draws) } //~ until-converged
+            }
+            _ => self,
+        }
     }
 
     /// Whether the number of draws is left to the run.

@@ -212,6 +212,8 @@ pub struct Recipe {
     /// twice as many, and so on, the run ends if it has converged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) most_draws: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) run_until: Option<RunUntil>,
     pub(super) seed: u64,
     pub(super) validation: f64,
     /// The number of rows from which scalings and the like are learnt, the first ones of the table; the others came by an
@@ -235,8 +237,6 @@ pub struct Recipe {
     pub(super) only_chains: Option<Range<usize>>,
     #[serde(skip)]
     pub(super) within: Option<Duration>,
-    #[serde(skip)]
-    pub(super) run_until: Option<RunUntil>,
     #[serde(skip)]
     pub(super) most_rows: Option<usize>,
     /// The end of that time, where the number of draws depends on it.

@@ -90,10 +90,6 @@ impl Recipe {
         for (number, fold) in folds.iter().enumerate() {
             let runs = |runner: &Runner| runner.running().is_some_and(|held| held.folds == number);
             let places: Vec<usize> = (0..runners.len()).filter(|i| runs(&runners[*i])).collect();
-            // Nothing is left to be chosen among.
-            if number > 0 && runners.iter().filter(|runner| runner.running().is_some()).count() < 2 {
-                break;
-            }
             if deadline.is_some_and(|deadline| number > 0 && Instant::now() > deadline) {
                 break;
             }
@@ -105,5 +101,60 @@ impl Recipe {
             end_in_vain(runners, weights);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::Fit;
+    use crate::fit::forecast::Pace;
+
+    /// Runners with these log densities, from the simplest one on.
+    fn after(log_densities: &[Vec<f64>]) -> Vec<bool> {
+        let runner = |values: &Vec<f64>| {
+            let held = Held {
+                log_densities: values.clone(),
+                pit: Vec::new(),
+                pace: Pace::default(),
+                folds: 1,
+            };
+            Runner { held: Ok(held), ..Runner::new(Candidate::Linear, Fit::regression("y")) }
+        };
+        let mut runners: Vec<Runner> = log_densities.iter().map(runner).collect();
+        end_in_vain(&mut runners, &[]);
+        runners.iter().map(|runner| runner.is_out).collect()
+    }
+
+    /// Values with this mean, and a standard error of their difference from 0 of 0.01.
+    fn values(n: usize, mean: f64) -> Vec<f64> {
+        let off = 0.01 * (n as f64 - 1.0).sqrt();
+        (0..n).map(|i| if i % 2 == 0 { mean + off } else { mean - off }).collect()
+    }
+
+    #[test]
+    fn who_is_far_behind_or_not_worth_it_is_out() {
+        let zero = |n| vec![0.0; n];
+        // 2.4 and 2.6 standard errors behind the more complex one.
+        assert_eq!(after(&[values(40, -0.024), zero(40)]), [false, false]);
+        assert_eq!(after(&[values(40, -0.026), zero(40)]), [true, false]);
+        // At best, one standard error more, 0.004 and 0.006 better than the simpler one.
+        assert_eq!(after(&[zero(40), values(40, -0.006)]), [false, true]);
+        assert_eq!(after(&[zero(40), values(40, -0.004)]), [false, false]);
+        // Few rows say nothing.
+        assert_eq!(after(&[values(28, -0.5), zero(28)]), [false, false]);
+    }
+
+    #[test]
+    fn what_was_predicted_by_the_deadline_counts() {
+        let held = || Held { log_densities: vec![-1.0; 3], folds: 1, ..Held::default() };
+        let stopped = || Err(Error::Stopped { before: "it had predicted any rows".into() });
+        let mut runner = Runner::new(Candidate::Linear, Fit::regression("y"));
+        runner.add(Ok(held()));
+        runner.add(stopped());
+        assert_eq!(runner.running().map(|held| held.folds), Some(1));
+        let mut late = Runner::new(Candidate::Linear, Fit::regression("y"));
+        late.add(stopped());
+        assert!(late.running().is_none() && late.held.is_err());
     }
 }
