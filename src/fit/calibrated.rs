@@ -52,7 +52,7 @@ impl Recipe {
             let allowed = "a sampler of the posterior, which alone can be calibrated".to_string();
             return Err(Error::argument("method", "an ensemble", allowed).of(Setting::Method));
         }
-        if self.imputed.is_some() {
+        if self.imputed.is_some() || self.impute.is_some() {
             let allowed = "a table without missing values: responses are simulated for whole rows"
                 .to_string();
             return Err(Error::argument("data", "a table completed by imputation", allowed));

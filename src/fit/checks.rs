@@ -69,9 +69,9 @@ impl Fit {
     ///
     /// # Errors
     /// Times with bounds, whose replicates would need bounds, too; a run that was ended before the first draw; predictions that do
-    /// not fit into memory.
+    /// not fit into memory; several completed tables.
     pub fn predictive_checks(&self) -> Result<Vec<PredictiveChecks>, Error> {
-        let Parts { response, features, posterior, .. } = &*self.parts;
+        let Parts { response, features, posterior, .. } = &*self.of_one_table()?.parts;
         let rows = evenly(&self.training().counted(), ROWS)?;
         let ours = self.few_draws()?.predict(&rows)?;
         let scaled = features.scale_features(&rows)?;

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
-use super::{Fit, Imputed};
+use super::Fit;
 use crate::Error;
 use crate::data::{Dataset, Response};
 use crate::diagnostics::quantile;
@@ -14,8 +14,6 @@ use crate::predict::{
 /// The seed of predictive draws of calibration rows is the run's, changed by this: their noise is not the noise of new
 /// rows.
 const CALIBRATION: u64 = u64::from_le_bytes(*b"conforml");
-/// The numbers of predictions of calibration rows at a time: 256 MiB.
-const AT_A_TIME: usize = 1 << 25;
 /// Candidates for a response: inside a row's predictive draws, on either side of them, and between a last candidate
 /// inside the region and the next.
 const INSIDE: usize = 40;
@@ -50,11 +48,16 @@ impl Fit {
     ///
     /// # Errors
     /// A response of several columns, survival times, rows with weights, a level that is not between 0 and 1; no rows for
-    /// validation, and chains that have not converged or are of an ensemble, or too many rows that cannot be left out
-    /// by weights.
+    /// validation, and several completed tables, or chains that have not converged or are of an ensemble, or too many rows that
+    /// cannot be left out by weights, which are of one posterior.
     pub fn conformal(&self, level: f64) -> Result<Conformal, Error> {
         if let Some(rows) = self.validation() {
             return self.conformal_on(rows, level); //~ conformal-rows
+        }
+        if self.of_one_table().is_err() {
+            let (name, allowed) = ("rows to calibrate on", "some that the model has not seen");
+            let error = Error::argument(name, "none, of imputed tables", allowed);
+            return Err(error.advise([Advice::Calibrate]));
         }
         self.predict(&self.training().select(&[0])?)?.check_conformal()?;
         self.check_settled()?;
@@ -80,9 +83,13 @@ impl Fit {
     /// # Errors
     /// The errors of [`predict`](Self::predict) and of [`SplitConformal::new`].
     pub fn conformal_on(&self, rows: &Dataset, level: f64) -> Result<Conformal, Error> {
-        calibrated(self, 1, rows, level, |rows, part| {
-            self.predict_seeded(rows, calibration_seed(self, part))
-        })
+        let height = self.rows_at_a_time();
+        let parts = (0..rows.rows()).step_by(height).enumerate().map(|(part, first)| {
+            let of_part: Vec<usize> = (first..rows.rows().min(first + height)).collect();
+            let seed = |seed: u64| (seed ^ CALIBRATION).wrapping_add(part as u64); //~ calibration-seed
+            self.predict_seeded(&rows.select(&of_part)?, seed)
+        });
+        Ok(Conformal::Split(SplitConformal::of_parts(parts, level)?))
     }
 
     /// Intervals of a real response for new rows `x`, as of [`predict_new`](Self::predict_new), by
@@ -107,7 +114,7 @@ impl Fit {
                 return Err(Error::argument("response of the fit", found, "one real column"));
             }
         };
-        self.check_settled()?;
+        self.of_one_table()?.check_settled()?;
         let known = AddOneIn::new(&self.predict(self.training())?)?;
         let drawn = self.predict_new(x)?.predictions;
         let drawn = drawn.predictive_draws();
@@ -138,7 +145,7 @@ impl Fit {
             Response::Classes { names, .. } => names,
             _ => return Err(Error::argument("response of the fit", "of another kind", "classes")),
         };
-        self.check_settled()?;
+        self.of_one_table()?.check_settled()?;
         let known = AddOneIn::new(&self.predict(self.training())?)?;
         let mut contains = Vec::with_capacity(x.nrows() * names.len());
         for class in 0..names.len() {
@@ -164,58 +171,6 @@ impl Fit {
         let (features, responses) = (self.data().feature_names(), self.data().response_names());
         Dataset::checked(x, response, features.to_vec(), responses.to_vec())
     }
-}
-
-impl Imputed {
-    /// [Conformal] intervals, or sets of classes, of the predictions by all tables together, as
-    /// [`Fit::conformal`] has them of one, on the rows that were kept for validation.
-    ///
-    /// # Errors
-    /// No such rows: weights of draws are of one posterior alone. Else as [`Fit::conformal_on`].
-    pub fn conformal(&self, level: f64) -> Result<Conformal, Error> {
-        let Some(rows) = self.fits()[0].validation() else {
-            let (name, allowed) = ("rows to calibrate on", "some that the model has not seen");
-            let error = Error::argument(name, "none, of imputed tables", allowed);
-            return Err(error.advise([Advice::Calibrate]));
-        };
-        self.conformal_on(rows, level)
-    }
-
-    /// [Conformal] intervals, or sets of classes, of the predictions by all tables together, as
-    /// [`Fit::conformal_on`] has them of one.
-    ///
-    /// # Errors
-    /// As [`Fit::conformal_on`].
-    pub fn conformal_on(&self, rows: &Dataset, level: f64) -> Result<Conformal, Error> {
-        let tables = 2 * self.fits().len();
-        calibrated(&self.fits()[0], tables, rows, level, |rows, part| {
-            let each =
-                self.fits().iter().map(|fit| fit.predict_seeded(rows, calibration_seed(fit, part)));
-            Predictions::pooled(each.collect::<Result<Vec<_>, _>>()?)
-        })
-    }
-}
-
-fn calibration_seed(fit: &Fit, part: u64) -> u64 {
-    (fit.draws.info().seed ^ CALIBRATION).wrapping_add(part) //~ calibration-seed
-}
-
-/// Split conformal on predictions of some rows at a time, `predict(rows, number of the part)`, by draws like
-/// `fit`'s, which are in memory `copies` times.
-fn calibrated(
-    fit: &Fit,
-    copies: usize,
-    rows: &Dataset,
-    level: f64,
-    predict: impl Fn(&Dataset, u64) -> Result<Predictions, Error>,
-) -> Result<Conformal, Error> {
-    let draws = copies * fit.draws.n_chains() * fit.draws.n_draws();
-    let height = (AT_A_TIME / (4 * draws * rows.response().width()).max(1)).max(1);
-    let parts = (0..rows.rows()).step_by(height).enumerate().map(|(part, first)| {
-        let part_of_rows: Vec<usize> = (first..rows.rows().min(first + height)).collect();
-        predict(&rows.select(&part_of_rows)?, part as u64)
-    });
-    Ok(Conformal::Split(SplitConformal::of_parts(parts, level)?))
 }
 
 /// Candidates for a response, in order: quantiles of its sorted predictive draws, which lie closest where it is likely, and

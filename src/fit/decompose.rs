@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayView2, Axis, s};
 
-use super::{Fit, Imputed, Parts};
+use super::{Fit, Parts};
 use crate::Error;
 use crate::data::Scaler;
 use crate::likelihood::{Likelihood, NormalNoise};
@@ -19,7 +19,8 @@ impl Fit {
     /// ```
     ///
     /// (Depeweg and others 2018, arXiv:1710.07283). Noise without a variance, such as Student's t after a logarithm, has an infinite part.
-    /// The first part is of the model that was fitted: where it is too simple, what it lacks is counted as noise.
+    /// The first part is of the model that was fitted: where it is too simple, what it lacks is counted as noise. Of several completed
+    /// tables it holds what the missing values leave open, too.
     ///
     /// ```
     /// use bnn_mcmc::prelude::*;
@@ -50,7 +51,10 @@ impl Fit {
         x: ArrayView2<f64>,
         predictions: &Predictions,
     ) -> Result<Decomposition, Error> {
-        check_rows(x, predictions)?;
+        let rows = predictions.mean().len_of(Axis(2));
+        if rows != x.nrows() {
+            return Err(Error::shape("rows of the predictions", rows, x.nrows()));
+        }
         predictions.decompose(|| self.predict_noise_sd(self.rows_of_noise(x)))
     }
 
@@ -64,37 +68,5 @@ impl Fit {
             true => x.slice_move(s![..x.nrows().min(1), ..]),
             false => x,
         }
-    }
-}
-
-fn check_rows(x: ArrayView2<f64>, predictions: &Predictions) -> Result<(), Error> {
-    match predictions.mean().len_of(Axis(2)) {
-        rows if rows == x.nrows() => Ok(()),
-        rows => Err(Error::shape("rows of the predictions", rows, x.nrows())),
-    }
-}
-
-impl Imputed {
-    /// The uncertainty of predictions of new rows by all tables together in two parts, as [`Fit::decompose`] has them of one. What the
-    /// missing values leave open is in the first part.
-    ///
-    /// # Errors
-    /// The errors of [`Fit::decompose`].
-    pub fn decompose(&self, x: ArrayView2<f64>) -> Result<Decomposition, Error> {
-        self.decompose_predictions(x, &self.predict_new(x)?.predictions)
-    }
-
-    /// [`decompose`](Self::decompose) of the same rows' [predictions](Self::predict_new), which are made already.
-    ///
-    /// # Errors
-    /// As [`Fit::decompose_predictions`].
-    pub fn decompose_predictions(
-        &self,
-        x: ArrayView2<f64>,
-        predictions: &Predictions,
-    ) -> Result<Decomposition, Error> {
-        check_rows(x, predictions)?;
-        let first = &self.fits()[0];
-        predictions.decompose(|| self.predict_noise_sd(first.rows_of_noise(x)))
     }
 }

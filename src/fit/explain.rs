@@ -26,9 +26,9 @@ impl Fit {
     /// the units of the table.
     ///
     /// # Errors
-    /// Rows of other features or another response than the training data's; no draws.
+    /// Rows of other features or another response than the training data's; no draws; as [`explain`](Self::explain) of completed tables.
     pub fn explain_rows(&self, rows: &Dataset) -> Result<Explainer<'static>, Error> {
-        let Parts { recipe, validation, .. } = &*self.parts;
+        let Parts { recipe, validation, .. } = &*self.of_one_table()?.parts;
         if recipe.imputed.is_some() {
             let allowed = "a table without missing values, or with stand-ins for them";
             return Err(Error::argument("data", "a table completed by imputation", allowed));

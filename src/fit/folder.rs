@@ -334,7 +334,7 @@ pub(super) fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> 
     let draws = read_draws(&path, &parts.recipe)
         //~ old-draws
         .or_else(|error| read_draws(&folder.join(OLD), &parts.recipe).map_err(|_| error))?;
-    let fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: Vec::new() };
+    let fit = Fit::new(parts, draws);
     // The density at the first draw says whether the draws are of this posterior.
     let first = fit.parts.train_rows(&[0])?;
     let checked = fit.parts.posterior.predict(&fit.draws, &first);

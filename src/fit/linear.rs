@@ -25,9 +25,9 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// As [`Recipe::fit`].
+    /// As [`Recipe::fit`]; several completed tables.
     pub fn linear_model(&self) -> Result<Self, Error> {
-        let Parts { recipe, data, origin, .. } = &*self.parts;
+        let Parts { recipe, data, origin, .. } = &*self.of_one_table()?.parts;
         let [chains, warmup, draws] = SIZES;
         let mut plain = Recipe::new(recipe.task, data.response_names().to_vec().into());
         (plain.reader, plain.rows) = (recipe.reader.clone(), recipe.rows.clone());

@@ -59,7 +59,6 @@ use std::sync::Arc;
 pub use self::checks::PredictiveChecks;
 pub use self::choices::{Candidate, Method, Noise, RunUntil, WeightPrior};
 pub use self::forecast::{Forecast, ForecastRun};
-pub use self::imputed::Imputed;
 pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::{DrawnRows, Recipe};
@@ -84,13 +83,18 @@ pub type Network = Offset<LogSd<NonCentred<Skip<Mlp>>>>;
 /// The most training rows by whose predictions a verdict is passed.
 const JUDGED: usize = 200;
 
-/// A network fitted to a table. See the [module](self).
+/// A network fitted to a table, or to each of several completed copies of one ([`Recipe::impute`]). See the [module](self).
+///
+/// Of several tables, predictions are of all draws of all of them, and [`data`](Self::data), [`draws`](Self::draws) and whatever else is of
+/// one table are of the first. A method that has no meaning for several returns the error of [`of_one_table`](Self::of_one_table).
 #[derive(Debug)]
 pub struct Fit {
     parts: Arc<Parts>,
-    draws: Draws,
+    draws: Arc<Draws>,
     save_error: Option<Error>,
     rebuilt: Vec<String>,
+    /// The fits of completed tables, the first of which has these parts and draws; empty of one table.
+    tables: Vec<Self>,
 }
 
 /// The parts of a fit other than the draws.
@@ -126,6 +130,12 @@ struct Origin {
 }
 
 impl Fit {
+    /// The fit of one table by these draws.
+    fn new(parts: impl Into<Arc<Parts>>, draws: Draws) -> Self {
+        let (parts, draws) = (parts.into(), draws.into());
+        Self { parts, draws, save_error: None, rebuilt: Vec::new(), tables: Vec::new() }
+    }
+
     /// A recipe for a real response: the name, or the position, of one column or several.
     pub fn regression(response: impl Into<Columns>) -> Recipe {
         Recipe::new(Task::Regression, response.into())
@@ -161,10 +171,12 @@ impl Fit {
     /// most 200 of them, evenly spaced), the log likelihood and the log prior; if they do not, why, as far
     /// as it can be told, and how much that matters for predictions.
     ///
+    /// Of several completed tables it is the verdict on the [worst](Self::worst_table).
+    ///
     /// # Errors
     /// If the run was ended before the first draw.
     pub fn verdict(&self) -> Result<Verdict, Error> {
-        self.judged()?.verdict()
+        self.worst_table().map(|(_, verdict)| verdict)
     }
 
     /// The predictions that the [verdict](Self::verdict) judges: of at most 200 training rows,
@@ -172,9 +184,9 @@ impl Fit {
     /// by [`Predictions::summary`].
     ///
     /// # Errors
-    /// If the run was ended before the first draw; predictions that do not fit into memory.
+    /// If the run was ended before the first draw; predictions that do not fit into memory; several completed tables.
     pub fn judged(&self) -> Result<Predictions, Error> {
-        self.parts.judged(&self.draws)
+        self.of_one_table()?.parts.judged(&self.draws)
     }
 
     /// The [training rows](Self::training) that are [judged](Self::judged).
@@ -198,8 +210,13 @@ impl Fit {
     /// # Errors
     /// If `k` is 0 or larger than the number of draws of a chain.
     pub fn thinned(&self, k: usize) -> Result<Self, Error> {
-        let (parts, draws) = (self.parts.clone(), self.draws.thinned(k)?);
-        Ok(Self { parts, draws, save_error: None, rebuilt: Vec::new() })
+        match &self.tables[..] {
+            [] => Ok(Self::new(self.parts.clone(), self.draws.thinned(k)?)),
+            tables => {
+                let tables = tables.iter().map(|table| table.thinned(k));
+                tables.collect::<Result<_, _>>().map(Self::of_tables)
+            }
+        }
     }
 
     /// The search that has chosen the model; `None` if the model was given.
@@ -207,7 +224,7 @@ impl Fit {
         self.parts.recipe.search.as_ref()
     }
 
-    /// The recipe of the fit, with all its settings.
+    /// The recipe of the fit, with all its settings; of several completed tables, of the first.
     pub fn recipe(&self) -> &Recipe {
         &self.parts.recipe
     }
@@ -217,7 +234,7 @@ impl Fit {
         self.posterior().model().base().base().base().base()
     }
 
-    /// The draws, of the weights for scaled features and response.
+    /// The draws, of the weights for scaled features and response; of several completed tables, of the first.
     pub fn draws(&self) -> &Draws {
         &self.draws
     }
@@ -238,7 +255,7 @@ impl Fit {
         self.parts.validation.as_ref()
     }
 
-    /// All rows that were given, in their own units.
+    /// All rows that were given, in their own units; of several completed tables, as completed in the first.
     pub fn data(&self) -> &Dataset {
         &self.parts.data
     }
@@ -306,7 +323,7 @@ impl Fit {
     /// The reason why a run [in a folder](Recipe::in_folder) could not be saved, if so: the disk
     /// may be full. All draws are in memory, and in the checkpoint: repeat the call to try again.
     pub fn save_error(&self) -> Option<&Error> {
-        self.save_error.as_ref()
+        self.tables().iter().find_map(|table| table.save_error.as_ref())
     }
 
     /// The damaged or missing files of the fit's folder that the call that made this fit wrote
@@ -326,14 +343,15 @@ impl Fit {
     /// statistics, which ArviZ opens; for its leave-one-out and predictive checks see
     /// [`to_zarr`](Self::to_zarr)) and `verdict.txt`. [`Fit::load`] needs nothing else.
     ///
-    /// A [stopped](Recipe::stop_handle) run is saved with the draws that it has made.
+    /// A [stopped](Recipe::stop_handle) run is saved with the draws that it has made. Of several completed tables each has a folder
+    /// of its own there, `table-0`, `table-1`, ..., in which it can be loaded alone.
     ///
     /// # Errors
     /// If the folder exists and is not empty, or something cannot be written; a fit that was
     /// [thinned](Self::thinned). Files that a killed process left in the folder do not count.
     pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
         self.check_whole()?;
-        folder::save(folder.as_ref(), self)
+        self.saved(folder.as_ref(), folder::save)
     }
 
     /// Saves the fit into an empty folder like [`save`](Self::save), but without waiting for the
@@ -344,7 +362,7 @@ impl Fit {
     /// The errors of [`save`](Self::save).
     pub fn save_unflushed(&self, folder: impl AsRef<Path>) -> Result<(), Error> {
         self.check_whole()?;
-        unflushed::save(folder.as_ref(), self)
+        self.saved(folder.as_ref(), unflushed::save)
     }
 
     /// An error if the fit was thinned.
@@ -384,6 +402,7 @@ impl Fit {
     /// A file that is missing, damaged, edited or of another version, a run that is not finished;
     /// the message names the file and the difference.
     pub fn load(folder: impl AsRef<Path>) -> Result<Self, Error> {
-        folder::load(folder.as_ref())
+        let folder = folder.as_ref();
+        if imputed::is_in(folder) { imputed::load(folder) } else { folder::load(folder) }
     }
 }

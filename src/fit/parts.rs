@@ -94,7 +94,7 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
         }
         let Fit { parts, draws: of_part, .. } =
             load_finished(&path, &saved).map_err(|error| with_advice(&path, error))?;
-        draws.push(of_part);
+        draws.push(Arc::unwrap_or_clone(of_part));
         whole.get_or_insert(parts);
         first.get_or_insert((path, saved));
     }
@@ -189,7 +189,7 @@ fn write(folder: &Path, saved: &Saved, parts: Arc<Parts>, draws: Vec<Draws>) -> 
             mend(&error);
         }
     }
-    let fit = Fit { parts, draws: Draws::merge(draws)?, save_error: None, rebuilt: said };
+    let fit = Fit { rebuilt: said, ..Fit::new(parts, Draws::merge(draws)?) };
     finish(folder, &fit, &data)?;
     Ok(fit)
 }

@@ -13,19 +13,42 @@ use crate::likelihood::{Likelihood, NormalNoise};
 use crate::predict::{Centre, Loo, Pit, Predictions, Scores, moments};
 use crate::rng::ChainRng;
 
+/// The numbers of predictions that are made at a time: 256 MiB.
+const AT_A_TIME: usize = 1 << 25;
+
 impl Fit {
     /// Predictions of rows with a known response, in the response's own units; the rows are in their
-    /// own units, too.
+    /// own units, too. Of several completed tables the chains of the first come first, and the verdict on the predictions has no
+    /// meaning, since chains of different tables should not agree.
     ///
     /// # Errors
     /// Features, responses or classes that differ from the training data's; predictions that do not
     /// fit into memory.
     pub fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
-        self.predict_seeded(rows, self.draws.info().seed)
+        self.predict_seeded(rows, |seed| seed)
     }
 
-    /// Predicts like [`predict`](Self::predict), with `seed` for the posterior predictive draws.
-    pub(super) fn predict_seeded(&self, rows: &Dataset, seed: u64) -> Result<Predictions, Error> {
+    /// Predicts like [`predict`](Self::predict), with a seed for the posterior predictive draws that is made of the run's.
+    pub(super) fn predict_seeded(
+        &self,
+        rows: &Dataset,
+        seed: impl Fn(u64) -> u64,
+    ) -> Result<Predictions, Error> {
+        self.pooled(|table| table.predict_table(rows, seed(table.draws.info().seed)))
+    }
+
+    /// The predictions of all tables, which `of` makes of one.
+    fn pooled(
+        &self,
+        of: impl Fn(&Self) -> Result<Predictions, Error>,
+    ) -> Result<Predictions, Error> {
+        match self.tables() {
+            [one] => of(one),
+            tables => Predictions::pooled(tables.iter().map(of).collect::<Result<_, _>>()?),
+        }
+    }
+
+    fn predict_table(&self, rows: &Dataset, seed: u64) -> Result<Predictions, Error> {
         let Parts { features, response, posterior, .. } = &*self.parts;
         let scaled = features.scale_features(rows)?; //~ scaled-features
         let scaled = match response {
@@ -43,7 +66,7 @@ impl Fit {
         }
     }
 
-    /// What is computed from the draws and from rows `x`. Of an [imputed](Imputed) table it is computed in parts of the draws, each with
+    /// What is computed from the draws and from rows `x`. Of a completed table it is computed in parts of the draws, each with
     /// scaled features of its own, in which the missing cells were drawn anew, and with a seed of its own.
     pub(super) fn in_parts<T>(
         &self,
@@ -81,10 +104,16 @@ impl Fit {
             of(draws, x.as_ref().unwrap_or(&scaled).view())
         };
         let parts = self.in_parts(x, 0, of_part)?;
-        let views: Vec<_> = parts.iter().map(|part| part.view()).collect();
-        let all = concatenate(Axis(1), &views);
-        let all = all.map_err(|e| Error::argument("draws", e, "of one shape"))?;
-        Ok(all.as_standard_layout().into_owned())
+        joined(Axis(1), parts)
+    }
+
+    /// The rows that are predicted at a time where they are many: as many as take 256 MiB for means and predictive draws, also before
+    /// these are converted to the units of the response and before those of several tables are joined. The number follows from draws
+    /// and columns alone, so that equal calls have equal answers on every machine.
+    pub fn rows_at_a_time(&self) -> usize {
+        let copies = if self.tables.is_empty() { 1 } else { 2 * self.tables.len() };
+        let draws = copies * self.draws.n_chains() * self.draws.n_draws();
+        (AT_A_TIME / (4 * draws * self.data().response().width()).max(1)).max(1)
     }
 
     /// Predictions of new rows `x` `[rows x features]`, whose columns are in the order of the training
@@ -94,12 +123,20 @@ impl Fit {
     /// Another number of features, a number that is not finite, predictions that do not fit into
     /// memory.
     pub fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predicted, Error> {
-        let Parts { features, response, posterior, ranges, .. } = &*self.parts;
+        let Parts { features, ranges, .. } = &*self.parts;
         let expected = features.scaler.columns().len();
         if x.ncols() != expected {
             let what = "number of features of the new rows";
             return Err(Error::shape(what, x.ncols(), expected));
         }
+        let predictions = self.pooled(|table| table.predict_new_by_table(x))?;
+        let outside = range::outside(x, ranges);
+        let (dropped, stand_ins, unused) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Predicted { predictions, outside, dropped, stand_ins, unused })
+    }
+
+    fn predict_new_by_table(&self, x: ArrayView2<f64>) -> Result<Predictions, Error> {
+        let Parts { features, response, posterior, .. } = &*self.parts;
         let scaled = features.transform(x)?;
         let seed = self.draws.info().seed;
         let parts = self.in_parts(x, seed, |draws, x, seed| {
@@ -107,13 +144,10 @@ impl Fit {
             posterior.predict_new_seeded(draws, x.view(), seed)
         })?;
         let predictions = Predictions::of_parts(parts, || posterior.trace(&self.draws))?;
-        let predictions = match response {
-            None => predictions,
-            Some(scaler) => predictions.unscaled(scaler)?, //~ unscaled-predictions
-        };
-        let outside = range::outside(x, ranges);
-        let (dropped, stand_ins, unused) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Predicted { predictions, outside, dropped, stand_ins, unused })
+        match response {
+            None => Ok(predictions),
+            Some(scaler) => predictions.unscaled(scaler), //~ unscaled-predictions
+        }
     }
 
     /// The standard deviation of y given x and each draw, the noise alone, in the units of the response,
@@ -124,6 +158,11 @@ impl Fit {
     /// # Errors
     /// The errors of [`predict_new`](Self::predict_new); a response of classes.
     pub fn predict_noise_sd(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
+        let of_tables = self.tables().iter().map(|table| table.noise_sd_by_table(x));
+        joined(Axis(0), of_tables.collect::<Result<_, _>>()?)
+    }
+
+    fn noise_sd_by_table(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
         let Parts { response, posterior, .. } = &*self.parts;
         let sd = self.of_parts(x, |draws, x| posterior.predict_noise_sd(draws, x))?;
         let Some(scaler) = response else { return Ok(sd) };
@@ -209,9 +248,9 @@ impl Fit {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`Posterior::loo`](crate::posterior::Posterior::loo).
+    /// The errors of [`Posterior::loo`](crate::posterior::Posterior::loo); several completed tables.
     pub fn loo(&self) -> Result<Loo, Error> {
-        let loo = self.parts.posterior.loo(&self.draws)?;
+        let loo = self.of_one_table()?.parts.posterior.loo(&self.draws)?;
         let loo = match self.lines().is_some() || self.split().is_some() {
             true => {
                 let rows = 0..self.training().rows();
@@ -229,9 +268,10 @@ impl Fit {
     /// rows, without refits: [`Posterior::loo_pit`](crate::posterior::Posterior::loo_pit). Uniform if predictions are calibrated.
     ///
     /// # Errors
-    /// Classes; else as [`Posterior::loo_pit`](crate::posterior::Posterior::loo_pit).
+    /// Classes; several completed tables; else as [`Posterior::loo_pit`](crate::posterior::Posterior::loo_pit).
     pub fn loo_pit(&self, seed: u64) -> Result<Pit, Error> {
-        self.parts.posterior.loo_pit(&self.draws, &self.parts.train()?, seed) //~ loo-pit-rows
+        let Parts { posterior, .. } = &*self.of_one_table()?.parts;
+        posterior.loo_pit(&self.draws, &self.parts.train()?, seed) //~ loo-pit-rows
     }
 
     /// Writes the draws to a new Zarr folder with their predictions for the training rows, for
@@ -267,10 +307,21 @@ impl Fit {
     ///
     /// # Errors
     /// If there is anything at `path`, or it cannot be written; predictions of all training rows by
-    /// all draws that do not fit into memory.
+    /// all draws that do not fit into memory; several completed tables.
     pub fn to_zarr(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let train = self.training();
+        let train = self.of_one_table()?.training();
         let predictions = self.predict(train)?; //~ written-predictions
         self.parts.posterior.write_zarr(&self.draws, train, &predictions, path.as_ref())
     }
+}
+
+/// Numbers of each draw by several runs along the axis of chains, 0, or of draws, 1.
+fn joined(axis: Axis, mut each: Vec<Array4<f64>>) -> Result<Array4<f64>, Error> {
+    if let [_] = each[..] {
+        return Ok(each.swap_remove(0));
+    }
+    let views: Vec<_> = each.iter().map(|one| one.view()).collect();
+    let all = concatenate(axis, &views);
+    let all = all.map_err(|e| Error::argument("draws", e, "of one shape"))?;
+    Ok(all.as_standard_layout().into_owned())
 }

@@ -219,7 +219,7 @@ impl Wanted<'_> {
             // The number of draws stands there before the files are, which takes a while.
             let _ = Saved::of(&parts, &data, None).and_then(|saved| write_json(folder, &saved));
         }
-        let mut fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: said };
+        let mut fit = Fit { rebuilt: said, ..Fit::new(parts, draws) };
         if !fit.draws.info().stopped_early {
             // The draws are in memory and in the checkpoint.
             if let Err(error) = finish(folder, &fit, &data) {

@@ -96,9 +96,9 @@ impl Fit {
     ///
     /// # Errors
     /// Draws of an approximation, such as an ensemble; fewer than 25 draws; means that are not finite; predictions that do not
-    /// fit into memory.
+    /// fit into memory; several completed tables.
     pub fn sensitivity(&self) -> Result<PriorSensitivity, Error> {
-        let (posterior, draws) = (&self.parts.posterior, &self.draws);
+        let (posterior, draws) = (&self.of_one_table()?.parts.posterior, &self.draws);
         if draws.info().approximation.is_some() {
             return Err(Error::argument("draws", "of an approximation", "of the posterior"));
         }

@@ -118,7 +118,7 @@ impl Fit {
     /// new rows without a finite density under some draw, or that need over twice as many gradients as this fit took; predictions that do not fit into memory.
     pub fn update(&self, rows: &Dataset) -> Result<UpdatedFit, Error> {
         let Parts { recipe, origin, data, features, response, posterior, ranges, .. } =
-            &*self.parts;
+            &*self.of_one_table()?.parts;
         if self.draws.info().thin != 1 {
             let allowed = "with all its draws";
             return Err(Error::argument("fit", "thinned", allowed));
@@ -170,14 +170,8 @@ impl Fit {
         let origin = Origin { lines: None, ..origin.clone() };
         let parts = Parts::new(recipe, Cow::Owned(all), origin)?;
         debug_assert_eq!(posterior.layout(), parts.posterior.layout());
-        let fit = Fit {
-            parts: parts.into(),
-            draws: updated.draws,
-            save_error: None,
-            rebuilt: Vec::new(),
-        };
         Ok(UpdatedFit {
-            fit,
+            fit: Fit::new(parts, updated.draws),
             rows: rows.rows(),
             pareto_k: updated.pareto_k,
             powers: updated.powers,
@@ -262,7 +256,7 @@ fn drift(fit: &Fit, rows: &Dataset) -> Result<Option<f64>, Error> {
         let drawn = match set {
             0 => drawn,
             _ => {
-                again = fit.predict_seeded(rows, fit.draws.info().seed.wrapping_add(set as u64))?;
+                again = fit.predict_seeded(rows, |seed| seed.wrapping_add(set as u64))?;
                 again.predictive_draws()
             }
         };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bnn_mcmc::data::bundled;
-use bnn_mcmc::fit::{Fit, Imputed, Method, Noise, Recipe};
+use bnn_mcmc::fit::{Fit, Method, Noise, Recipe};
 use bnn_mcmc::predict::{Conformal, ConformalScore, SplitConformal};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, Axis, array};
@@ -127,14 +127,14 @@ fn imputed_tables_are_calibrated_together() {
     }
     std::fs::write(&path, text).unwrap();
     let recipe = line().warmup(50).draws(50);
-    let fits = Imputed::read_csv(&recipe.clone().validation(0.3), 2, &path).unwrap();
+    let fits = recipe.clone().validation(0.3).impute(2).read_csv(&path).unwrap();
     let conformal = fits.conformal(0.9).unwrap();
     let Conformal::Split(split) = &conformal else { panic!("no split") };
     assert_eq!(split.rows(), 27);
-    let rows = fits.fits()[0].validation().unwrap();
+    let rows = fits.tables()[0].validation().unwrap();
     let interval = conformal.interval(&fits.predict(rows).unwrap()).unwrap();
     assert!(interval.coverage(rows.real().unwrap().view()).unwrap() > 0.85);
-    let fits = Imputed::read_csv(&recipe, 2, &path).unwrap();
+    let fits = recipe.impute(2).read_csv(&path).unwrap();
     refused!(fits.conformal(0.9), Argument { name: "rows to calibrate on" });
 }
 

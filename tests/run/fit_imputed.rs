@@ -6,10 +6,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use bnn_mcmc::data::{Encoding, StandIn};
-use bnn_mcmc::fit::{Fit, Imputed, Recipe};
+use bnn_mcmc::fit::{Fit, Recipe};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, ArrayView1, array};
-use shared::{failed, refused};
+use shared::refused;
 use tempfile::TempDir;
 
 /// A row (a, b, y), of which b may be missing: b = 0.8 a + noise, y = a - 1.5 b + noise.
@@ -126,7 +126,7 @@ fn at_two() -> Array2<f64> {
     array![[0.3, 0.0, 0.0], [0.3, 1.0, 0.0]]
 }
 
-fn of_slopes(fits: &Imputed) -> Array1<f64> {
+fn of_slopes(fits: &Fit) -> Array1<f64> {
     slopes(&fits.predict_new(at_two().view()).unwrap().predictions)
 }
 
@@ -136,7 +136,7 @@ fn slopes_are_those_of_the_posterior_given_what_is_known() {
     let rows = rows(500, 1);
     let (mean, sd) = exact_slope(&rows, 4000);
     let path = file(&folder, &text(&rows));
-    let fits = Imputed::read_csv(&linear().draws(1000), 20, &path).unwrap();
+    let fits = linear().draws(1000).impute(20).read_csv(&path).unwrap();
     let found = of_slopes(&fits);
     // 20 tables know the mean to 0.15 standard deviations or so, and the standard deviation to a tenth.
     let z = (found.mean().unwrap() - mean) / sd;
@@ -147,9 +147,9 @@ fn slopes_are_those_of_the_posterior_given_what_is_known() {
     let filled = linear().read_csv(&path).unwrap().predict_new(at_two().view()).unwrap();
     let filled = slopes(&filled.predictions);
     assert!((filled.mean().unwrap() - mean).abs() > 2.0 * sd, "{}", filled.mean().unwrap());
-    let (worst, verdict) = fits.verdict().unwrap();
-    let rhats = fits.fits().iter().map(|fit| fit.verdict().unwrap().max_rhat());
-    assert_eq!(fits.fits()[worst].verdict().unwrap().max_rhat(), rhats.fold(0.0, f64::max));
+    let (worst, verdict) = fits.worst_table().unwrap();
+    let rhats = fits.tables().iter().map(|fit| fit.verdict().unwrap().max_rhat());
+    assert_eq!(fits.tables()[worst].verdict().unwrap().max_rhat(), rhats.fold(0.0, f64::max));
     assert!(verdict.is_converged(), "{verdict}");
     let share = fits.missing_information().unwrap();
     assert!((0.1..0.7).contains(&share), "{share}");
@@ -159,7 +159,7 @@ fn slopes_are_those_of_the_posterior_given_what_is_known() {
 fn new_rows_with_gaps_are_as_uncertain_as_they_should_be() {
     let folder = TempDir::new().unwrap();
     let path = file(&folder, &text(&rows(800, 2)));
-    let fits = Imputed::read_csv(&linear(), 20, path).unwrap();
+    let fits = linear().impute(20).read_csv(path).unwrap();
     // E[y | a] = a - 1.5 0.8 a, and its noise 1.5 noise of b - noise of y. The features: a, b, whether b is missing.
     let a = Array1::linspace(-1.0, 1.0, 200);
     let x = Array2::from_shape_fn((200, 3), |(i, j)| [a[i], 0.0, 1.0][j]);
@@ -183,7 +183,7 @@ fn new_rows_with_gaps_are_as_uncertain_as_they_should_be() {
 #[test]
 fn intervals_of_rows_with_gaps_cover_what_they_say() {
     let folder = TempDir::new().unwrap();
-    let fits = Imputed::read_csv(&linear(), 2, file(&folder, &text(&rows(800, 2)))).unwrap();
+    let fits = linear().impute(2).read_csv(file(&folder, &text(&rows(800, 2)))).unwrap();
     let mut rng = ChainRng::new(12, 0);
     let n = 1500;
     let a = Array1::from_shape_simple_fn(n, || rng.normal());
@@ -228,7 +228,7 @@ fn new_rows_with_gaps_are_covered_in_forty_tables_long() {
             (path, y, has_gap)
         };
         let recipe = Fit::regression("y").hidden(&[]).chains(2).warmup(100).draws(100).seed(set);
-        let fits = Imputed::read_csv(&recipe, 10, table(200, "t.csv").0).unwrap();
+        let fits = recipe.impute(10).read_csv(table(200, "t.csv").0).unwrap();
         let (path, y, has_gap) = table(500, "new.csv");
         let interval = fits.predict_csv(&path).unwrap().predictions.predictive_interval(0.9);
         let interval = interval.unwrap();
@@ -264,7 +264,7 @@ fn rows_count_as_often_as_their_weights_say() {
         // Their slope is +1.5.
         others.iter().for_each(|(a, b, y)| write((*a, b.map(|b| -b), *y), of_others));
         let recipe = linear().draws(500).row_weights("w");
-        let fits = Imputed::read_csv(&recipe, 20, file(&folder, &text)).unwrap();
+        let fits = recipe.impute(20).read_csv(file(&folder, &text)).unwrap();
         of_slopes(&fits)
     };
     let found = weighted(1, 0);
@@ -278,7 +278,7 @@ fn rows_count_as_often_as_their_weights_say() {
         let b = b.map_or(String::new(), |b| b.to_string());
         writeln!(text, "{a},{b},{y}").unwrap();
     }
-    let written = Imputed::read_csv(&linear().draws(500), 20, file(&folder, &text)).unwrap();
+    let written = linear().draws(500).impute(20).read_csv(file(&folder, &text)).unwrap();
     let (found, written) = (weighted(8, 1), of_slopes(&written));
     let (of_weights, of_rows) = (found.mean().unwrap(), written.mean().unwrap());
     assert!((of_weights - of_rows).abs() < 0.15, "{of_weights} beside {of_rows}");
@@ -294,8 +294,8 @@ fn labels_as_codes_are_no_measurements() {
         writeln!(text, "{kind},{}", (i % 13) as f64 / 3.0).unwrap();
     }
     let recipe = linear().warmup(20).draws(5).reader(|reader| reader.encoding(Encoding::Codes));
-    let fits = Imputed::read_csv(&recipe, 2, file(&folder, &text)).unwrap();
-    for fit in fits.fits() {
+    let fits = recipe.impute(2).read_csv(file(&folder, &text)).unwrap();
+    for fit in fits.tables() {
         let codes = fit.data().x().column(0);
         assert!(codes.iter().all(|code| code.fract() == 0.0), "{codes}");
     }
@@ -306,8 +306,8 @@ fn labels_as_codes_are_no_measurements() {
 fn the_rows_of_a_completed_table_stay_complete() {
     let folder = TempDir::new().unwrap();
     let path = file(&folder, &text(&rows(100, 4)));
-    let fits = Imputed::read_csv(&linear().warmup(50).draws(20), 2, path).unwrap();
-    for fit in fits.fits() {
+    let fits = linear().warmup(50).draws(20).impute(2).read_csv(path).unwrap();
+    for fit in fits.tables() {
         let judged = fit.judged().unwrap();
         let predicted = fit.predict(&fit.training().select(&fit.judged_rows()).unwrap()).unwrap();
         let scaled = fit.response_scaler().unwrap();
@@ -330,7 +330,7 @@ fn cells_of_new_rows_are_drawn_also_where_all_values_are_grades() {
             .unwrap();
     }
     let recipe = linear().warmup(50).draws(40);
-    let fits = Imputed::read_csv(&recipe, 2, file(&folder, &text)).unwrap();
+    let fits = recipe.impute(2).read_csv(file(&folder, &text)).unwrap();
     let new = folder.path().join("new.csv");
     fs::write(&new, "grade,sex\n,0\n,1\n").unwrap();
     let mean = fits.predict_csv(&new).unwrap().predictions.mean().to_owned();
@@ -354,8 +354,8 @@ fn many_rows_give_cells_as_often_as_their_weights_say() {
         writeln!(text, "{kind},{},{},{weight}", i % 13, i % 11).unwrap();
     }
     let recipe = linear().warmup(10).draws(5).row_weights("w");
-    let fits = Imputed::read_csv(&recipe, 2, file(&folder, &text)).unwrap();
-    for fit in fits.fits() {
+    let fits = recipe.impute(2).read_csv(file(&folder, &text)).unwrap();
+    for fit in fits.tables() {
         let names = fit.data().feature_names();
         let place = |name: &str| names.iter().position(|own| own == name).unwrap();
         let (rare, mark) = (place("kind=rare"), place("kind is missing"));
@@ -388,7 +388,7 @@ fn drawn_cells_are_cells_of_other_rows() {
     let recipe = Fit::classification("kind").group("school").hidden(&[3]);
     let recipe = recipe.chains(2).warmup(20).draws(10).validation(0.2);
     let path = mixed(&folder);
-    let fits = Imputed::read_csv(&recipe, 3, &path).unwrap();
+    let fits = recipe.clone().impute(3).read_csv(&path).unwrap();
     let plain = recipe.read_csv(&path).unwrap();
     let names = plain.data().feature_names();
     let of = |start: &str| -> Vec<usize> {
@@ -405,7 +405,7 @@ fn drawn_cells_are_cells_of_other_rows() {
         let known: HashSet<_> =
             data.rows().into_iter().filter(|row| row[mark] == 0.0).map(cell).collect();
         let mut seen = Vec::new();
-        for fit in fits.fits() {
+        for fit in fits.tables() {
             let x = fit.data().x();
             let trained: HashSet<usize> = fit.split().unwrap().train.iter().copied().collect();
             for i in 0..x.nrows() {
@@ -419,12 +419,12 @@ fn drawn_cells_are_cells_of_other_rows() {
         }
         assert!(seen[0] != seen[1] && seen[1] != seen[2], "{column}");
     }
-    assert_ne!(fits.fits()[0].draws().info().seed, fits.fits()[1].draws().info().seed);
-    assert!(fits.fits().iter().all(|fit| {
+    assert_ne!(fits.tables()[0].draws().info().seed, fits.tables()[1].draws().info().seed);
+    assert!(fits.tables().iter().all(|fit| {
         fit.stand_ins().iter().all(|one| matches!(one, StandIn::Missing { imputed: true, .. }))
     }));
     // New rows with every gap, and rows that were kept from the model.
-    let scores = fits.scores(fits.fits()[0].validation().unwrap()).unwrap();
+    let scores = fits.scores(fits.tables()[0].validation().unwrap()).unwrap();
     assert!(scores.scores.iter().all(|score| score.posterior.is_finite()));
     let new = folder.path().join("new.csv");
     fs::write(&new, "colour,day,size,school\n,,,S1\nred,2020-02-01,,S9\n").unwrap();
@@ -444,7 +444,7 @@ fn unknown_labels_beside_gaps_do_no_harm() {
         writeln!(text, "{kind},S{},{b},{y}", i % 6).unwrap();
     }
     let path = file(&folder, &text);
-    let fits = Imputed::read_csv(&linear().group("school").draws(50), 10, &path).unwrap();
+    let fits = linear().group("school").draws(50).impute(10).read_csv(&path).unwrap();
     let new = folder.path().join("new.csv");
     let mut text = String::from("kind,school,b\n");
     (0..40).for_each(|i| writeln!(text, "other,T{i},").unwrap());
@@ -461,28 +461,36 @@ fn a_run_goes_on_where_it_was() {
     let path = file(&folder, &text(&rows(60, 4)));
     let run = folder.path().join("run");
     let recipe = linear().warmup(50).draws(20);
-    let memory = Imputed::read_csv(&recipe, 3, &path).unwrap();
+    let memory = recipe.clone().impute(3).read_csv(&path).unwrap();
     let recipe = recipe.in_folder(&run);
-    let first = Imputed::read_csv(&recipe, 3, &path).unwrap();
-    assert!(Imputed::is_in(&run) && !first.stopped_early());
+    let imputed = recipe.clone().impute(3);
+    let first = imputed.read_csv(&path).unwrap();
+    assert!(run.join("table-2").is_dir() && !first.stopped_early());
     fs::remove_dir_all(run.join("table-1")).unwrap();
-    refused!(Imputed::load(&run), Table {});
-    let again = Imputed::read_csv(&recipe.clone().threads(1), 3, &path).unwrap();
-    let loaded = Imputed::load(&run).unwrap();
-    let printed = loaded.fits()[2].recipe().to_string();
-    assert!(printed.contains("2 of 3, with missing values drawn"), "{printed}");
-    let x = array![[0.1, 0.0, 1.0]];
-    let values = |fits: &Imputed| fits.predict_new(x.view()).unwrap().predictions.mean().to_owned();
-    assert!([&first, &again, &loaded].iter().all(|fits| values(fits) == values(&memory)));
-    // Other numbers of tables are other fits, and a fit alone another thing.
-    refused!(Imputed::read_csv(&recipe, 4, &path), OtherFit {});
-    refused!(Imputed::read_csv(&recipe, 2, &path), Table {});
-    refused!(recipe.read_csv(&path), Table {});
     refused!(Fit::load(&run), Table {});
-    failed!(Imputed::load(folder.path()), Io {});
+    let again = imputed.threads(1).read_csv(&path).unwrap();
+    let loaded = Fit::load(&run).unwrap();
+    let printed = loaded.tables()[2].recipe().to_string();
+    assert!(printed.contains("2 of 3, with missing values drawn"), "{printed}");
+    let saved = folder.path().join("saved");
+    memory.save(&saved).unwrap();
+    let saved = Fit::load(&saved).unwrap();
+    let x = array![[0.1, 0.0, 1.0]];
+    let values = |fits: &Fit| fits.predict_new(x.view()).unwrap().predictions.mean().to_owned();
+    assert!([&first, &again, &loaded, &saved].iter().all(|fits| values(fits) == values(&memory)));
+    // Every second draw of each table, and what is of one table alone.
+    let few = loaded.thinned(2).unwrap();
+    assert_eq!(values(&few).dim().0, few.tables().len() * few.draws().n_chains());
+    assert_eq!(few.draws().n_draws(), 10);
+    refused!(loaded.loo(), Argument { name: "model" });
+    assert!(loaded.tables()[1].loo().is_ok());
+    // Other numbers of tables are other fits, and a fit alone another thing.
+    refused!(recipe.clone().impute(4).read_csv(&path), OtherFit {});
+    refused!(recipe.clone().impute(2).read_csv(&path), Table {});
+    refused!(recipe.read_csv(&path), Table {});
     fs::rename(run.join("table-0"), run.join("table")).unwrap();
     fs::rename(run.join("table-1"), run.join("table-0")).unwrap();
-    refused!(Imputed::load(&run), Table {});
+    refused!(Fit::load(&run), Table {});
 }
 
 #[test]
@@ -492,8 +500,8 @@ fn a_run_that_is_ended_keeps_what_is_complete() {
     let stop = StopHandle::new();
     stop.stop();
     let recipe = linear().warmup(0).draws(2000).stop_handle(&stop);
-    match Imputed::read_csv(&recipe, 3, &path) {
-        Ok(fits) => assert!(fits.stopped_early() && fits.fits().len() == 1),
+    match recipe.impute(3).read_csv(&path) {
+        Ok(fits) => assert!(fits.stopped_early() && fits.tables().len() == 1),
         Err(error) => panic!("{error}"),
     }
 }
@@ -504,13 +512,13 @@ fn what_cannot_be_imputed_is_refused() {
     let rows = rows(30, 5);
     let whole: Vec<Row> = rows.iter().map(|(a, _, y)| (*a, Some(a * a), *y)).collect();
     let path = file(&folder, &text(&whole));
-    refused!(Imputed::read_csv(&linear(), 3, &path), Argument { value: "none" });
+    refused!(linear().impute(3).read_csv(&path), Argument { value: "none" });
     let path = file(&folder, &text(&rows));
-    refused!(Imputed::read_csv(&linear(), 1, path), Argument { value: "1" });
+    refused!(linear().impute(1).read_csv(path), Argument { value: "1" });
     // Numbers whose squares overflow are no error, since columns are taken in units of their spread.
     let large: Vec<Row> = rows.iter().map(|(a, b, y)| (1e100 * a, *b, *y)).collect();
     let path = file(&folder, &text(&large));
-    Imputed::read_csv(&linear().warmup(20).draws(5), 2, path).unwrap();
+    linear().warmup(20).draws(5).impute(2).read_csv(path).unwrap();
 }
 
 /// Coverage of 90 % intervals of the slope, by simulation: `SETS=400 cargo test --release -p bnn-mcmc-tests --test run -- --ignored
@@ -534,7 +542,7 @@ fn coverage_of_imputed_slopes() {
                         .unwrap()
                         .predictions,
                 ),
-                _ => of_slopes(&Imputed::read_csv(&recipe, tables, path).unwrap()),
+                _ => of_slopes(&recipe.impute(tables).read_csv(path).unwrap()),
             };
             errors.push(found.mean().unwrap() + 1.5);
             sds.push(found.std(1.0));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bnn_mcmc::data::{Dataset, Transform};
 use bnn_mcmc::fit::{
-    Candidate, Fit, Imputed, Method, Noise, Recipe, RunUntil, Search, Trial, WeightPrior,
+    Candidate, Fit, Method, Noise, Recipe, RunUntil, Search, Trial, WeightPrior,
 };
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::StopHandle;
@@ -531,8 +531,8 @@ fn imputed_tables_have_the_model_of_the_first() {
         text += &format!("{},{b},{y}\n", x[0]);
     }
     std::fs::write(&path, text).unwrap();
-    let fits = Imputed::read_csv(&short(Fit::regression("y")), 2, &path).unwrap();
-    let [first, second] = fits.fits() else { panic!("two tables") };
+    let fits = short(Fit::regression("y")).impute(2).read_csv(&path).unwrap();
+    let [first, second] = fits.tables() else { panic!("two tables") };
     assert!(first.search().is_some());
     assert_eq!(first.search(), second.search());
     assert_eq!(first.network().sizes(), second.network().sizes());

@@ -13,7 +13,7 @@ use clap::Args;
 use crate::config::{Config, FILE, whole};
 use crate::output::{self, count};
 use crate::table::Table;
-use crate::{Ended, Failure, check, diagnose, file, imputed, signals, words};
+use crate::{Ended, Failure, check, diagnose, file, signals, words};
 
 /// Fits a model to a table, in a folder of its own
 ///
@@ -151,6 +151,10 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     let (opened, table) = looked_at(&mut config)?;
     let stop = StopHandle::new();
     let mut recipe = config.recipe(&table)?.stop_handle(&stop).in_folder(&out);
+    let tables = config.table.impute;
+    if let Some(tables) = tables {
+        recipe = recipe.impute(tables);
+    }
     if let Some(range) = &only {
         recipe = recipe.only_chains(range.clone());
     }
@@ -160,27 +164,22 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     }
     // The draws in the checkpoint are safe at a second signal.
     signals::stop(&stop, "stopping after the draw that each chain is in; once more to end at once");
-    if let Some(tables) = config.table.impute {
-        let fits = match opened.fit_imputed(&recipe, tables) {
-            Err(error) if error.is_stopped() => return Ok(nothing_yet(&error)),
-            fits => fits?,
-        };
-        return imputed::ended(&fits, tables, (config, &out), (strict, quiet));
-    }
     let fit = match opened.fit(&recipe) {
         Err(error) if error.is_stopped() => return Ok(nothing_yet(&error)),
         fit => fit?,
     };
     signals::stop(&stop, "ending when the files are whole; once more to end at once");
-    fit.rebuilt().iter().for_each(|what| output::note(what));
+    for table in fit.tables() {
+        table.rebuilt().iter().for_each(|what| output::note(what));
+        told(table)?;
+    }
     let folder = match &only {
         Some(range) => out.join(format!("chains-{range:?}")),
         None => out.clone(),
     };
-    let stopped_early = told(&fit)?;
     write_config(&folder, &config.chosen(fit.recipe())?)?;
-    if stopped_early {
-        return Ok(interrupted(&fit, &folder));
+    if fit.stopped_early() {
+        return Ok(interrupted(&fit, tables, &folder));
     }
     if only.is_some() {
         let draws = count(fit.draws().n_draws(), "draw");
@@ -210,16 +209,23 @@ fn check_whole(strict: bool, config: &Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says that a run was ended early, and how it goes on.
-fn interrupted(fit: &Fit, folder: &Path) -> Ended {
+/// Says that a run, of completed tables if there are to be some, was ended early, and how it goes on.
+fn interrupted(fit: &Fit, tables: Option<usize>, folder: &Path) -> Ended {
     let n = fit.draws().n_draws();
-    let (draws, folder) = (count(n, "draw"), folder.display());
-    let usable = match n {
-        0 => String::new(),
-        n => format!("; with --draws {n} it ends there, and can be used as it is"),
+    let done = match tables {
+        Some(tables) => {
+            let done = fit.tables().iter().filter(|table| !table.stopped_early()).count();
+            format!("{done} of {}", count(tables, "table"))
+        }
+        None => format!("{} of each chain", count(n, "draw")),
     };
+    let usable = match (tables, n) {
+        (Some(_), _) | (None, 0) => String::new(),
+        (None, n) => format!("; with --draws {n} it ends there, and can be used as it is"),
+    };
+    let folder = folder.display();
     output::note(&format!(
-        "ended after {draws} of each chain, saved in {folder}: the same command goes on{usable}"
+        "ended after {done}, saved in {folder}: the same command goes on{usable}"
     ));
     Ended::Interrupted
 }
@@ -251,9 +257,8 @@ pub fn merge(args: &MergeArgs) -> Result<Ended, Failure> {
     ending(&fit, &args.run, args.strict)
 }
 
-/// Says what went wrong with the files of a run, and returns whether it was stopped early. A fit that could not be saved
-/// and a run that a panic ended are errors.
-pub fn told(fit: &Fit) -> Result<bool, Failure> {
+/// Says what went wrong with the files of a run. A fit that could not be saved and a run that a panic ended are errors.
+fn told(fit: &Fit) -> Result<(), Failure> {
     if let Some(error) = fit.save_error() {
         let error = error.in_words(&words::Flags);
         let problem = format!("the fit could not be saved: {error}; the same command tries again");
@@ -265,12 +270,12 @@ pub fn told(fit: &Fit) -> Result<bool, Failure> {
     }
     match &info.panic {
         Some(panic) => Err(Failure::error(panic.clone())),
-        None => Ok(info.stopped_early),
+        None => Ok(()),
     }
 }
 
 /// Writes the settings to the folder, unless they are there.
-pub fn write_config(folder: &Path, config: &Config) -> Result<(), Failure> {
+fn write_config(folder: &Path, config: &Config) -> Result<(), Failure> {
     let (path, text) = (folder.join(FILE), config.to_toml()?);
     if fs::read_to_string(&path).is_ok_and(|there| there == text) {
         return Ok(());
@@ -287,10 +292,19 @@ fn in_words(recipe: &str) -> String {
 
 /// The summary of a finished fit.
 pub fn ending(fit: &Fit, folder: &Path, strict: bool) -> Result<Ended, Failure> {
-    let verdict = fit.verdict()?;
+    let (worst, verdict) = fit.worst_table()?;
     let mut text = diagnose::about(fit);
-    text.push_str(&format!("verdict   {}\n", words::sentence(&verdict)));
-    text.push_str(&diagnose::prior(fit, &verdict));
+    let sentence = words::sentence(&verdict);
+    text.push_str(&match fit.tables() {
+        [_] => format!("verdict   {sentence}\n{}", diagnose::prior(fit, &verdict)),
+        tables => format!(
+            "tables    {}, with missing values drawn in each: the lines above are of table-0\n\
+             verdict   table-{worst}, whose chains agree least: {sentence}\n\
+             gaps      make {:.3} of the variance of the mean function\n",
+            tables.len(),
+            fit.missing_information()?,
+        ),
+    });
     text.push_str(&diagnose::validation(fit)?);
     text.push_str(&format!("saved in  {}\n", folder.display()));
     output::print(&text)?;

@@ -5,18 +5,28 @@ use std::fs;
 use std::path::{Component, Path};
 
 use bnn_mcmc::Error;
-use bnn_mcmc::fit::{Fit, Imputed};
+use bnn_mcmc::fit::Fit;
 
 use crate::Failure;
 
-/// The run in a folder. One without draws is an error, since there is nothing to say of it.
+/// Whether a folder holds the fits of completed tables.
+pub fn is_of_tables(path: &Path) -> bool {
+    path.join("table-0").is_dir()
+}
+
+/// The run of one table in a folder.
 pub fn load(path: &Path) -> Result<Fit, Failure> {
-    if Imputed::is_in(path) {
+    if is_of_tables(path) {
         let shown = path.display();
         return Err(Failure::error(format!(
             "{shown}: it holds the fits of imputed tables: say which one, as {shown}/table-0; only `predict` takes all"
         )));
     }
+    load_any(path)
+}
+
+/// The run in a folder, also of completed tables. One without draws is an error, since there is nothing to say of it.
+pub fn load_any(path: &Path) -> Result<Fit, Failure> {
     let fit = Fit::load(path)?;
     if fit.draws().n_draws() == 0 {
         let shown = path.display();
@@ -90,7 +100,7 @@ fn check_run(path: &Path, out: &Path, name: &str) -> Result<(), Failure> {
     // A folder that is not there is told when the file is written.
     let (Ok(parent), Some(file)) = (parent.canonicalize(), path.file_name()) else { return Ok(()) };
     let whole = parent.join(file);
-    let is_run = |folder: &&Path| folder.join("fit.json").is_file() || Imputed::is_in(folder);
+    let is_run = |folder: &&Path| folder.join("fit.json").is_file() || is_of_tables(folder);
     for folder in parent.ancestors().filter(is_run) {
         let within = whole.strip_prefix(folder).ok().and_then(|path| path.components().next());
         if let Some(Component::Normal(part)) = within

@@ -14,7 +14,6 @@ mod export;
 mod file;
 mod fit;
 mod folder;
-mod imputed;
 mod output;
 mod predict;
 mod report;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{CsvData, Dataset, Features, Lines, Response, StandIn, csv_cell, unguarded};
+use bnn_mcmc::data::{CsvData, Features, Lines, Response, StandIn, csv_cell, unguarded};
 use bnn_mcmc::error::Row;
-use bnn_mcmc::fit::{Fit, Imputed, Outside};
+use bnn_mcmc::fit::{Fit, Outside};
 use bnn_mcmc::ndarray::{ArrayView2, Axis};
 use bnn_mcmc::predict::{Centre, Conformal, Decomposition, Interval, PredictionSets, Predictions};
 use clap::Args;
@@ -15,9 +15,6 @@ use clap::Args;
 use crate::output::{self, count};
 use crate::table::{Predicted, Table};
 use crate::{Ended, Failure, diagnose, folder, words};
-
-/// The numbers of a block's predictions: 256 MiB.
-const BLOCK: usize = 1 << 25;
 
 /// Predicts the rows of another table, as CSV, in the units of the response
 ///
@@ -84,22 +81,21 @@ pub struct PredictArgs {
 }
 
 pub fn run(args: &PredictArgs) -> Result<Ended, Failure> {
-    let run = Run::load(&args.run)?;
-    let fit = run.first();
+    let fit = &folder::load_any(&args.run)?;
     let schema = fit.schema().ok_or_else(|| {
         let run = args.run.display();
         Failure::error(format!("{run}: the run is not of a file, so that none can be read like it"))
     })?;
     args.check(fit)?;
-    let calibrated = args.conformal.map(|level| run.calibrated(level, args.calibration.as_deref()));
+    let calibrated =
+        args.conformal.map(|level| calibrated(fit, level, args.calibration.as_deref()));
     let (conformal, of_calibration) = calibrated.transpose()?.unzip();
     let table = Table::open(&args.table, schema.limit(), None).map_err(of_new_rows)?;
     let out = Predicted::begin(args.out.as_deref())?;
     // No spreadsheet takes names for formulas there.
     let is_raw = args.raw_names || out.is_parquet();
     let least_known = LeastKnown::default();
-    let mut all =
-        Predicting { args, run: &run, conformal: conformal.as_ref(), is_raw, least_known };
+    let mut all = Predicting { args, fit, conformal: conformal.as_ref(), is_raw, least_known };
     let (out, note, scores) = match args.scores {
         true => all.scored(out, &table.read(schema).map_err(of_new_rows)?)?,
         false => all.in_blocks(out, &table.read_features(schema).map_err(of_new_rows)?)?,
@@ -148,104 +144,28 @@ fn of_new_rows(error: Error) -> Failure {
     Failure::error(error.in_words(&words::NewRows))
 }
 
-/// What rows are predicted by.
-enum Run {
-    One(Box<Fit>),
-    /// The fits of imputed tables, together.
-    Imputed(Imputed),
-}
-
-impl Run {
-    fn load(path: &Path) -> Result<Self, Failure> {
-        match Imputed::is_in(path) {
-            true => Ok(Self::Imputed(Imputed::load(path)?)),
-            false => Ok(Self::One(folder::load(path)?.into())),
-        }
+/// The conformal regions of new rows, by the rows of a file, with a note on these, or by those that the model has not seen.
+fn calibrated(
+    fit: &Fit,
+    level: f64,
+    file: Option<&Path>,
+) -> Result<(Conformal, Option<String>), Failure> {
+    if !(level > 0.0 && level < 1.0) {
+        return Err(Error::argument("--conformal", level, "above 0 and below 1").into());
     }
-
-    /// The fit, or that of the first table.
-    fn first(&self) -> &Fit {
-        match self {
-            Self::One(fit) => fit,
-            Self::Imputed(tables) => &tables.fits()[0],
-        }
-    }
-
-    /// The rows of a block: by draws and columns alone, so that equal calls have equal answers on every
-    /// machine.
-    fn height(&self) -> usize {
-        let tables = match self {
-            Self::One(_) => 1,
-            Self::Imputed(tables) => tables.fits().len(),
-        };
-        // The predictions of each table are joined.
-        let copies = if tables > 1 { 2 * tables } else { 1 };
-        let fit = self.first();
-        let draws = copies * fit.draws().n_chains() * fit.draws().n_draws();
-        // Means and predictive draws, also before they are converted to the units of the response.
-        let per_row = draws * 4 * fit.data().response().width();
-        (BLOCK / per_row.max(1)).max(1)
-    }
-
-    fn predict(&self, rows: &Dataset) -> Result<Predictions, Error> {
-        match self {
-            Self::One(fit) => fit.predict(rows),
-            Self::Imputed(tables) => tables.predict(rows),
-        }
-    }
-
-    fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predictions, Error> {
-        let predicted = match self {
-            Self::One(fit) => fit.predict_new(x),
-            Self::Imputed(tables) => tables.predict_new(x),
-        };
-        Ok(predicted?.predictions)
-    }
-
-    fn decompose(
-        &self,
-        x: ArrayView2<f64>,
-        predictions: &Predictions,
-    ) -> Result<Decomposition, Error> {
-        match self {
-            Self::One(fit) => fit.decompose_predictions(x, predictions),
-            Self::Imputed(tables) => tables.decompose_predictions(x, predictions),
-        }
-    }
-
-    /// The conformal regions of new rows, by the rows of a file, with a note on these, or by those that the model has not seen.
-    fn calibrated(
-        &self,
-        level: f64,
-        file: Option<&Path>,
-    ) -> Result<(Conformal, Option<String>), Failure> {
-        if !(level > 0.0 && level < 1.0) {
-            return Err(Error::argument("--conformal", level, "above 0 and below 1").into());
-        }
-        let Some(path) = file else {
-            let calibrated = match self {
-                Self::One(fit) => fit.conformal(level),
-                Self::Imputed(tables) => tables.conformal(level),
-            };
-            return Ok((calibrated?, None));
-        };
-        let schema = self.first().schema();
-        let schema = schema.ok_or_else(|| Failure::error("the run is not of a file"))?;
-        let table = Table::open(path, schema.limit(), None).map_err(of_new_rows)?;
-        let read = table.read(schema).map_err(of_new_rows)?;
-        let calibrated = match self {
-            Self::One(fit) => fit.conformal_on(&read.dataset, level),
-            Self::Imputed(tables) => tables.conformal_on(&read.dataset, level),
-        };
-        let calibrated = calibrated.map_err(|e| in_file(e, path, &read.lines))?;
-        Ok((calibrated, Some(Rows::from(&read).said("for calibration", self.first()))))
-    }
+    let Some(path) = file else { return Ok((fit.conformal(level)?, None)) };
+    let schema = fit.schema().ok_or_else(|| Failure::error("the run is not of a file"))?;
+    let table = Table::open(path, schema.limit(), None).map_err(of_new_rows)?;
+    let read = table.read(schema).map_err(of_new_rows)?;
+    let calibrated = fit.conformal_on(&read.dataset, level);
+    let calibrated = calibrated.map_err(|e| in_file(e, path, &read.lines))?;
+    Ok((calibrated, Some(Rows::from(&read).said("for calibration", fit))))
 }
 
 /// The predictions of a table, and what is kept of them for notes.
 struct Predicting<'a> {
     args: &'a PredictArgs,
-    run: &'a Run,
+    fit: &'a Fit,
     conformal: Option<&'a Conformal>,
     is_raw: bool,
     least_known: LeastKnown,
@@ -258,22 +178,22 @@ impl Predicting<'_> {
     /// Writes the predictions of rows whose response is known, all at once, with their scores.
     fn scored(&mut self, out: Predicted, read: &CsvData) -> Result<Written, Failure> {
         let rows = &read.dataset;
-        let predictions = self.run.predict(rows);
+        let predictions = self.fit.predict(rows);
         let predictions = predictions.map_err(|e| in_file(e, &self.args.table, &read.lines))?;
         let mut scores = predictions.scores()?.to_string();
         let regions = self.regions(&predictions)?;
         scores.extend(regions.as_ref().map(|r| r.scored(rows.response())).transpose()?);
         let csv = self.csv(&predictions, &regions, rows.x().view(), 0, &read.lines)?;
         let (out, _) = out.write(&csv, true)?;
-        let note = Rows::from(read).said("predicted", self.run.first());
+        let note = Rows::from(read).said("predicted", self.fit);
         Ok((out, note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores))))
     }
 
     /// Writes the predictions of new rows, block by block.
     fn in_blocks(&mut self, mut out: Predicted, new: &Features) -> Result<Written, Failure> {
-        let height = self.run.height();
+        let height = self.fit.rows_at_a_time();
         for (k, block) in new.x.axis_chunks_iter(Axis(0), height).enumerate() {
-            let predictions = self.run.predict_new(block)?;
+            let predictions = self.fit.predict_new(block)?.predictions;
             let regions = self.regions(&predictions)?;
             let csv = self.csv(&predictions, &regions, block, k * height, &new.lines)?;
             let is_read;
@@ -282,12 +202,12 @@ impl Predicting<'_> {
                 break;
             }
         }
-        Ok((out, Rows::from(new).said("predicted", self.run.first()), None))
+        Ok((out, Rows::from(new).said("predicted", self.fit), None))
     }
 
     /// The conformal regions of predicted rows, if they are asked for.
     fn regions(&self, new: &Predictions) -> Result<Option<Regions>, Error> {
-        let response = self.run.first().data().response();
+        let response = self.fit.data().response();
         self.conformal.map(|conformal| Regions::of(conformal, new, response)).transpose()
     }
 
@@ -300,8 +220,8 @@ impl Predicting<'_> {
         first: usize,
         lines: &Lines,
     ) -> Result<String, Failure> {
-        let parts =
-            self.args.uncertainty.then(|| self.run.decompose(x, predictions)).transpose()?;
+        let parts = self.args.uncertainty.then(|| self.fit.decompose_predictions(x, predictions));
+        let parts = parts.transpose()?;
         self.least_known.add(parts.as_ref(), first, lines);
         csv(predictions, (regions, &parts), first, lines, self.args, self.is_raw)
     }

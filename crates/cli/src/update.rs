@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::PathBuf;
 
-use bnn_mcmc::fit::Imputed;
 use bnn_mcmc::sampler::StopHandle;
 use clap::Args;
 
@@ -33,7 +32,7 @@ pub struct UpdateArgs {
 
 pub fn run(args: &UpdateArgs) -> Result<Ended, Failure> {
     let run = args.run.display();
-    if Imputed::is_in(&args.run) {
+    if folder::is_of_tables(&args.run) {
         let problem = "a run of several completed tables cannot be updated: fit all rows";
         return Err(Failure::error(format!("{run}: {problem}")));
     }

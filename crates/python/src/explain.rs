@@ -9,12 +9,11 @@ use pyo3::prelude::*;
 
 use crate::error::raised;
 use crate::figures::{self, Drawn, drawn};
-use crate::fits::Fits;
 use crate::interrupt::on_threads;
 
 /// The effects of a fit. It never changes.
 #[pyclass(frozen, module = "bnn_mcmc._native")]
-pub struct Explainer(explain::Explainer<'static>);
+pub struct Explainer(pub explain::Explainer<'static>);
 
 /// The kind of values, as numbers and in words.
 type Values = (&'static str, Vec<f64>, Vec<String>);
@@ -32,11 +31,6 @@ type Sobol<'py> =
     (String, Vec<String>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>, [Vec<f64>; 2]);
 
 impl Explainer {
-    /// The effects of a fit.
-    pub fn new(fits: &Fits) -> Result<Self, Error> {
-        fits.of_one_table()?.explain().map(Self)
-    }
-
     fn drawn(
         &self,
         py: Python<'_>,

@@ -12,8 +12,6 @@ use bnn_mcmc_report::figures::{
     Quantity, calibration, chains, effects, predictive, rhat, uncertainty,
 };
 
-use crate::fits::Fits;
-
 /// The SVG, and the figure as JSON.
 pub type Drawn = (String, String);
 
@@ -29,9 +27,9 @@ pub fn drawn(figure: &Figure) -> Result<Drawn, Error> {
 }
 
 /// Rows with a response beside their predictions: of numbers a figure for each column of the response.
-pub fn predictions(fits: &Fits, rows: &Dataset) -> Result<Vec<Figure>, Error> {
+pub fn predictions(fit: &Fit, rows: &Dataset) -> Result<Vec<Figure>, Error> {
     not_of_times(rows)?;
-    let predictions = fits.predict(rows)?;
+    let predictions = fit.predict(rows)?;
     if rows.response().classes().is_some() {
         return Ok(vec![uncertainty::confusion(&predictions.confusion()?)]);
     }
@@ -50,13 +48,13 @@ fn not_of_times(rows: &Dataset) -> Result<(), Error> {
 }
 
 /// Whether probabilities are right: of rows with a response, or of the training rows, each left out.
-pub fn calibration(fits: &Fits, rows: Option<&Dataset>) -> Result<Figure, Error> {
-    let seed = fits.first().draws().info().seed;
+pub fn calibration(fit: &Fit, rows: Option<&Dataset>) -> Result<Figure, Error> {
+    let seed = fit.draws().info().seed;
     let Some(rows) = rows else {
-        return Ok(calibration::coverage_of_pit(&fits.of_one_table()?.loo_pit(seed)?));
+        return Ok(calibration::coverage_of_pit(&fit.loo_pit(seed)?));
     };
     not_of_times(rows)?;
-    let predictions = fits.predict(rows)?;
+    let predictions = fit.predict(rows)?;
     match rows.response().classes() {
         Some(_) => {
             let curve = predictions.reliability(Bins::default())?;

@@ -8,6 +8,7 @@ use crate::dates::Dates;
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Cells, CsvReader, Dataset, Fill, Response, Schema, Task};
 use bnn_mcmc::diagnostics::{Summary, SummaryRow};
+use bnn_mcmc::fit;
 use bnn_mcmc::ndarray::Array2;
 use bnn_mcmc::sampler::StopHandle;
 use bnn_mcmc_report::report_in_words;
@@ -18,7 +19,6 @@ use pyo3::prelude::*;
 use crate::error::raised;
 use crate::explain::Explainer;
 use crate::figures::{self, Drawn, drawn};
-use crate::fits::Fits;
 use crate::interrupt::{interruptible, interruptible_with, on_threads};
 use crate::loo::Loo;
 use crate::predict::{conformal, decompose, draws, medians, predict, quantiles, survival};
@@ -28,7 +28,7 @@ use crate::words::Parameters;
 
 /// A network fitted to a table. It never changes.
 #[pyclass(frozen, module = "bnn_mcmc._native")]
-pub struct Fit(Fits);
+pub struct Fit(fit::Fit);
 
 #[pymethods]
 impl Fit {
@@ -95,15 +95,15 @@ impl Fit {
     /// Loads a fit from its folder.
     #[staticmethod]
     fn load(py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<Self> {
-        let fit = on_threads(py, threads, || Fits::load(&folder))?;
+        let fit = on_threads(py, threads, || fit::Fit::load(&folder))?;
         fit.map(Self).map_err(raised)
     }
 
     /// Puts the parts in a folder together, which tasks have run.
     #[staticmethod]
     fn merge(py: Python<'_>, folder: PathBuf, threads: usize) -> PyResult<Self> {
-        let fit = on_threads(py, threads, || bnn_mcmc::fit::Fit::merge(&folder))?;
-        fit.map(|fit| Self(Fits::One(fit.into()))).map_err(raised)
+        let fit = on_threads(py, threads, || fit::Fit::merge(&folder))?;
+        fit.map(Self).map_err(raised)
     }
 
     /// Writes the fit to a folder.
@@ -118,17 +118,17 @@ impl Fit {
 
     /// `mean`, or `median` where point predictions are medians.
     fn centre(&self) -> &'static str {
-        self.0.first().centre().name()
+        self.0.centre().name()
     }
 
-    /// Whether the fits are of imputed tables.
+    /// Whether the fit is of several completed tables.
     fn is_imputed(&self) -> bool {
-        self.0.tables().is_some()
+        self.0.of_one_table().is_err()
     }
 
-    /// Writes draws, predictions and data to a Zarr folder, of the first table if there are several.
+    /// Writes draws, predictions and data to a Zarr folder.
     fn to_zarr(&self, py: Python<'_>, path: PathBuf, threads: usize) -> PyResult<()> {
-        on_threads(py, threads, || self.0.first().to_zarr(path))?.map_err(raised)
+        on_threads(py, threads, || self.0.to_zarr(path))?.map_err(raised)
     }
 
     /// The mean of each row and output; then, if asked for, the standard deviation of new observations;
@@ -284,7 +284,7 @@ impl Fit {
         let found = || {
             let verdict = self.0.verdict()?;
             let is_told = verdict.is_settled();
-            Ok((verdict, is_told.then(|| self.0.sensitivity()).flatten()))
+            Ok((verdict, is_told.then(|| self.0.sensitivity().ok()).flatten()))
         };
         let (verdict, prior) = on_threads(py, threads, found)?.map_err(raised)?;
         let json = serde_json::to_value(&verdict);
@@ -296,7 +296,7 @@ impl Fit {
 
     /// The effects of the columns of the table.
     fn explain(&self, py: Python<'_>, threads: usize) -> PyResult<Explainer> {
-        on_threads(py, threads, || Explainer::new(&self.0))?.map_err(raised)
+        on_threads(py, threads, || self.0.explain())?.map(Explainer).map_err(raised)
     }
 
     /// The relevance of each column by each draw; empty where it is not sampled.
@@ -307,13 +307,13 @@ impl Fit {
 
     /// The page of the report.
     fn report(&self, py: Python<'_>, threads: usize) -> PyResult<String> {
-        let page = || report_in_words(self.0.of_one_table()?, &Parameters);
+        let page = || report_in_words(&self.0, &Parameters);
         on_threads(py, threads, page)?.map_err(raised)
     }
 
     /// Leave-one-out of the training rows.
     fn loo(&self, py: Python<'_>, threads: usize) -> PyResult<Loo> {
-        let loo = on_threads(py, threads, || self.0.of_one_table()?.loo())?;
+        let loo = on_threads(py, threads, || self.0.loo())?;
         loo.map(Loo).map_err(raised)
     }
 
@@ -385,18 +385,13 @@ impl Fit {
 
     /// A figure of the chains: `trace`, `ranks`, `ess` or `rhat`.
     fn figure_of_chains(&self, py: Python<'_>, kind: &str, threads: usize) -> PyResult<Drawn> {
-        let found = || drawn(&figures::of_chains(self.0.of_one_table()?, kind)?);
+        let found = || drawn(&figures::of_chains(&self.0, kind)?);
         on_threads(py, threads, found)?.map_err(raised)
     }
 
     /// Figures of predictive checks, one for each column of the response.
     fn figures_of_checks(&self, py: Python<'_>, threads: usize) -> PyResult<Vec<Drawn>> {
-        let found = || {
-            figures::checks(self.0.of_one_table()?)?
-                .iter()
-                .map(drawn)
-                .collect::<Result<Vec<_>, _>>()
-        };
+        let found = || figures::checks(&self.0)?.iter().map(drawn).collect::<Result<Vec<_>, _>>();
         on_threads(py, threads, found)?.map_err(raised)
     }
 
@@ -411,9 +406,9 @@ impl Fit {
     ) -> PyResult<(Self, String, bool, String)> {
         let rows = self.rows(rows)?;
         // Rows without a weight count once.
-        let once = self.0.first().data().weights().map(|_| vec![1.0; rows.rows()]);
+        let once = self.0.data().weights().map(|_| vec![1.0; rows.rows()]);
         let rows = weighted(Ok(rows), weights.or(once)).map_err(raised)?;
-        let updated = on_threads(py, threads, || self.0.of_one_table()?.update(&rows))?;
+        let updated = on_threads(py, threads, || self.0.update(&rows))?;
         let updated = updated.map_err(raised)?;
         let (words, has_drifted) = (updated.to_string(), updated.has_drifted());
         let numbers = serde_json::json!({
@@ -422,16 +417,14 @@ impl Fit {
             "drift": updated.drift,
             "gradients": updated.gradient_evals,
         });
-        Ok((Self(Fits::One(updated.fit.into())), words, has_drifted, numbers.to_string()))
+        Ok((Self(updated.fit), words, has_drifted, numbers.to_string()))
     }
 
     /// The facts about the run, as JSON.
     fn run(&self) -> String {
-        let fit = self.0.first();
+        let fit = &self.0;
         let draws = fit.draws();
         let info = draws.info();
-        // On average over training rows.
-        let gaps = self.0.tables().map(|fits| fits.missing_information()).and_then(Result::ok);
         let mut run = serde_json::json!({
             "algorithm": info.algorithm,
             "network": fit.network().sizes(),
@@ -446,8 +439,11 @@ impl Fit {
             "warmup_seconds": info.warmup_seconds,
             "sampling_seconds": info.sampling_seconds,
         });
-        if let (Some(gaps), Some(fits)) = (gaps, self.0.tables()) {
-            run["tables"] = fits.fits().len().into();
+        if self.is_imputed()
+            && let Ok(gaps) = fit.missing_information()
+        {
+            run["tables"] = fit.tables().len().into();
+            // On average over training rows.
             run["missing_information"] = gaps.into();
         }
         run.to_string()
@@ -456,10 +452,10 @@ impl Fit {
     /// The recipe, how files are read like its table (`null` if there is none), and the names of the
     /// response and of the classes, as JSON.
     fn description(&self) -> String {
-        let data = self.0.first().data();
+        let data = self.0.data();
         serde_json::json!({
-            "recipe": self.0.first().recipe(),
-            "schema": self.0.first().schema(),
+            "recipe": self.0.recipe(),
+            "schema": self.0.schema(),
             "features": data.feature_names(),
             "response": data.response_names(),
             "classes": data.response().class_names(),
@@ -469,13 +465,13 @@ impl Fit {
 
     /// The settings of the fit in words, except for reading files: there was none.
     fn recipe(&self) -> String {
-        let recipe = self.0.first().recipe().to_string();
+        let recipe = self.0.recipe().to_string();
         recipe.lines().filter(|line| !line.starts_with("file ")).collect::<Vec<_>>().join("\n")
     }
 
     /// The search that has chosen the model, if one has: as JSON, and in words, a table before its sentences.
     fn search(&self) -> PyResult<Option<(String, String)>> {
-        let Some(search) = self.0.first().search() else { return Ok(None) };
+        let Some(search) = self.0.search() else { return Ok(None) };
         let json = serde_json::to_string(search);
         let json = json.map_err(|e| PyValueError::new_err(format!("search: {e}")))?;
         let lines: Vec<String> = iter::once(search.to_string()).chain(search.in_words()).collect();
@@ -501,7 +497,7 @@ impl Fit {
         y: &PyReadonlyArray2<'_, f64>,
     ) -> Result<Dataset, Error> {
         let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
-        match self.0.first().data().response() {
+        match self.0.data().response() {
             Response::Counts(_) => Dataset::counts(x, y),
             _ => Dataset::regression(x, y),
         }
@@ -513,7 +509,7 @@ impl Fit {
         x: &PyReadonlyArray2<'_, f64>,
         classes: Vec<usize>,
     ) -> Result<Dataset, Error> {
-        let names = self.0.first().data().response().class_names().unwrap_or_default();
+        let names = self.0.data().response().class_names().unwrap_or_default();
         Dataset::classification(x.as_array().to_owned(), classes, names)
     }
 
@@ -526,7 +522,7 @@ impl Fit {
             Rows::Numbers(x, y) => self.numbers_like(&x, &y),
             Rows::Classes(x, classes) => self.classes_like(&x, classes),
         };
-        let own = self.0.first().data();
+        let own = self.0.data();
         named(data, own.feature_names(), own.response_names()).map_err(raised)
     }
 
@@ -538,7 +534,7 @@ impl Fit {
         level: f64,
         threads: usize,
     ) -> PyResult<Vec<Array2<f64>>> {
-        let (x, own) = (x.as_array().to_owned(), self.0.first().data());
+        let (x, own) = (x.as_array().to_owned(), self.0.data());
         let rows = rows.map(|rows| named(rows, own.feature_names(), own.response_names()));
         let rows = rows.transpose().map_err(raised)?;
         let stop = StopHandle::new();
@@ -554,7 +550,7 @@ impl Fit {
         data: Result<Dataset, Error>,
         threads: usize,
     ) -> PyResult<Vec<(String, f64)>> {
-        let own = self.0.first().data();
+        let own = self.0.data();
         let data = named(data, own.feature_names(), own.response_names()).map_err(raised)?;
         let scores = on_threads(py, threads, || self.0.scores(&data))?.map_err(raised)?;
         Ok(scores.scores.into_iter().map(|score| (score.name, score.posterior)).collect())
@@ -663,7 +659,7 @@ fn run(
         None => Ok(()),
     };
     let (fit, signal) = interruptible_with(py, settings.threads, &stop, meanwhile, || {
-        Fits::new(&recipe, settings.impute, &data, &schema)
+        recipe.fit_like(&data, &schema)
     })?;
     match (signal, fit) {
         (None, fit) => fit.map(Fit).map_err(raised),
@@ -676,7 +672,7 @@ fn run(
             Err(signal)
         }
         (Some(signal), Ok(fit)) => {
-            let _ = signal.value(py).setattr("draws_made", fit.first().draws().n_draws());
+            let _ = signal.value(py).setattr("draws_made", fit.draws().n_draws());
             Err(signal)
         }
     }

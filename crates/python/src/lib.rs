@@ -9,7 +9,6 @@ mod error;
 mod explain;
 mod figures;
 mod fit;
-mod fits;
 mod interrupt;
 mod loo;
 mod predict;

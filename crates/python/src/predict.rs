@@ -2,22 +2,17 @@
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::Dataset;
+use bnn_mcmc::fit::Fit;
 use bnn_mcmc::ndarray::{Array2, Array3, ArrayView2, Axis, s};
 use bnn_mcmc::sampler::StopHandle;
-
-use crate::fits::Fits;
-
-/// The numbers of a block's predictions: 256 MiB.
-const BLOCK: usize = 1 << 25;
 
 /// The predictions for the rows of `x`, arrays `[row, output]` in units of the response: the means;
 /// the standard deviation of new observations, if asked for; if a level is given, the lower and the
 /// upper ends of their intervals.
 ///
-/// The size of a block follows from the draws alone, so that equal calls have equal answers on every
-/// machine. After `stop` the rest of the rows are left out.
+/// After `stop` the rest of the rows are left out.
 pub fn predict(
-    fit: &Fits,
+    fit: &Fit,
     x: ArrayView2<f64>,
     with_sd: bool,
     level: Option<f64>,
@@ -29,16 +24,19 @@ pub fn predict(
 /// The lower and upper ends of conformal intervals, or one array that says whether a set holds a class, 1 or 0, for the rows
 /// of `x`: calibrated on `rows` with a response, or by the training rows.
 pub fn conformal(
-    fit: &Fits,
+    fit: &Fit,
     x: ArrayView2<f64>,
     rows: Option<&Dataset>,
     level: f64,
     stop: &StopHandle,
 ) -> Result<Vec<Array2<f64>>, Error> {
-    let conformal = fit.conformal(rows, level)?;
-    let of_classes = fit.first().data().response().classes().is_some();
+    let conformal = match rows {
+        Some(rows) => fit.conformal_on(rows, level)?,
+        None => fit.conformal(level)?,
+    };
+    let of_classes = fit.data().response().classes().is_some();
     in_blocks(fit, x, stop, |block| {
-        let new = fit.predict_new(block)?;
+        let new = fit.predict_new(block)?.predictions;
         if of_classes {
             let sets = conformal.sets(&new)?;
             return Ok(vec![sets.contains.mapv(|holds| f64::from(u8::from(holds)))]);
@@ -50,16 +48,12 @@ pub fn conformal(
 
 /// The arrays of `x`, which `of_block` makes of some rows at a time.
 fn in_blocks(
-    fit: &Fits,
+    fit: &Fit,
     x: ArrayView2<f64>,
     stop: &StopHandle,
     of_block: impl Fn(ArrayView2<f64>) -> Result<Vec<Array2<f64>>, Error>,
 ) -> Result<Vec<Array2<f64>>, Error> {
-    let draws = fit.first().draws();
-    let draws = fit.copies() * draws.n_chains() * draws.n_draws();
-    // Means and predictive draws, also before they are converted to the units of the response.
-    let per_row = draws * 4 * fit.first().data().response().width();
-    let rows = (BLOCK / per_row.max(1)).max(1);
+    let rows = fit.rows_at_a_time();
     let mut predicted = of_block(x.slice(s![..rows.min(x.nrows()), ..]))?;
     for first in (rows..x.nrows()).step_by(rows) {
         if stop.is_stopped() {
@@ -76,32 +70,32 @@ fn in_blocks(
 
 /// Quantiles of new observations, one array `[row, output]` for each probability.
 pub fn quantiles(
-    fit: &Fits,
+    fit: &Fit,
     x: ArrayView2<f64>,
     probabilities: &[f64],
     stop: &StopHandle,
 ) -> Result<Vec<Array2<f64>>, Error> {
     in_blocks(fit, x, stop, |block| {
-        let quantiles = fit.predict_new(block)?.predictive_quantiles(probabilities)?;
+        let quantiles = fit.predict_new(block)?.predictions.predictive_quantiles(probabilities)?;
         Ok(quantiles.axis_iter(Axis(2)).map(|quantile| quantile.to_owned()).collect())
     })
 }
 
 /// The uncertainty in two parts: total, of the mean, noise.
 pub fn decompose(
-    fit: &Fits,
+    fit: &Fit,
     x: ArrayView2<f64>,
     stop: &StopHandle,
 ) -> Result<Vec<Array2<f64>>, Error> {
     in_blocks(fit, x, stop, |block| {
-        let parts = fit.decomposed(block, &fit.predict_new(block)?)?;
+        let parts = fit.decompose_predictions(block, &fit.predict_new(block)?.predictions)?;
         Ok(vec![parts.total, parts.of_mean, parts.noise])
     })
 }
 
 /// The mean function, or a new observation, by each draw of all chains: `[draw, row, output]`.
-pub fn draws(fit: &Fits, x: ArrayView2<f64>, of_mean: bool) -> Result<Array3<f64>, Error> {
-    let predictions = fit.predict_new(x)?;
+pub fn draws(fit: &Fit, x: ArrayView2<f64>, of_mean: bool) -> Result<Array3<f64>, Error> {
+    let predictions = fit.predict_new(x)?.predictions;
     let draws = if of_mean { predictions.mean() } else { predictions.predictive_draws() };
     let (chains, n, rows, outputs) = draws.dim();
     let flat = draws.to_owned().into_shape_with_order((chains * n, rows, outputs));
@@ -109,15 +103,15 @@ pub fn draws(fit: &Fits, x: ArrayView2<f64>, of_mean: bool) -> Result<Array3<f64
 }
 
 fn predict_block(
-    fit: &Fits,
+    fit: &Fit,
     x: ArrayView2<f64>,
     with_sd: bool,
     level: Option<f64>,
 ) -> Result<Vec<Array2<f64>>, Error> {
-    let predictions = fit.predict_new(x)?;
+    let predictions = fit.predict_new(x)?.predictions;
     let mut arrays = vec![predictions.posterior_mean()?];
     if with_sd {
-        arrays.push(fit.decomposed(x, &predictions)?.total.sqrt());
+        arrays.push(fit.decompose_predictions(x, &predictions)?.total.sqrt());
     }
     if let Some(level) = level {
         let interval = predictions.predictive_interval(level)?;
@@ -128,11 +122,11 @@ fn predict_block(
 
 /// The predictive medians of times, one column; if a level is given, also the ends of intervals of the median.
 pub fn medians(
-    fit: &Fits,
+    fit: &Fit,
     x: ArrayView2<f64>,
     level: Option<f64>,
 ) -> Result<Vec<Array2<f64>>, Error> {
-    let predictions = fit.predict_new(x)?;
+    let predictions = fit.predict_new(x)?.predictions;
     let survival = predictions.survival()?;
     let mut arrays = vec![survival.predictive_medians().insert_axis(Axis(1))];
     if let Some(level) = level {
@@ -144,12 +138,12 @@ pub fn medians(
 
 /// The predictive probabilities to exceed `times`, `[row, time]`; if a level is given, also the ends of their intervals.
 pub fn survival(
-    fit: &Fits,
+    fit: &Fit,
     x: ArrayView2<f64>,
     times: &[f64],
     level: Option<f64>,
 ) -> Result<Vec<Array2<f64>>, Error> {
-    let predictions = fit.predict_new(x)?;
+    let predictions = fit.predict_new(x)?.predictions;
     let survival = predictions.survival()?;
     let mut arrays =
         vec![Array2::zeros((x.nrows(), times.len())); if level.is_some() { 3 } else { 1 }];

@@ -32,7 +32,7 @@ pub struct Settings {
     run_until: Option<String>,
     most_rows: Option<usize>,
     seed: u64,
-    pub impute: Option<usize>,
+    impute: Option<usize>,
     folder: Option<PathBuf>,
     /// The chains, from the first to the one behind the last, that are a task of their own.
     only_chains: Option<(usize, usize)>,
@@ -94,6 +94,9 @@ impl Settings {
         }
         if let Some(rows) = self.most_rows {
             recipe = recipe.most_rows(rows);
+        }
+        if let Some(tables) = self.impute {
+            recipe = recipe.impute(tables);
         }
         if let Some(skip) = self.skip {
             recipe = recipe.skip(skip);

@@ -26,7 +26,7 @@ pub enum StandIn {
         value: Option<f64>,
         /// Whether a feature, `column is missing`, says so.
         marked: bool,
-        /// Whether a value is drawn in its place: see [`Imputed`](crate::fit::Imputed).
+        /// Whether a value is drawn in its place: see [`Recipe::impute`](crate::fit::Recipe::impute).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         imputed: bool,
     },

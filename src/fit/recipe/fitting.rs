@@ -25,7 +25,7 @@ impl Recipe {
     }
 
     /// The reader of a file of text, of which rows are drawn as it is read if it is too long to be read whole.
-    pub(in crate::fit) fn reader_of_text(&self) -> Result<CsvReader, Error> {
+    fn reader_of_text(&self) -> Result<CsvReader, Error> {
         Ok(match self.most_rows.filter(|most| *most < usize::MAX) {
             None => self.reader.clone(),
             Some(rows) => self.reader.clone().sample(at_least_two(rows)?, self.seed),
@@ -51,7 +51,7 @@ impl Recipe {
     }
 
     /// The recipe for a table that was read, which knows whether rows were drawn as it was.
-    pub(in crate::fit) fn of_read(&self, data: &CsvData) -> Self {
+    fn of_read(&self, data: &CsvData) -> Self {
         let rows = data.dataset.rows();
         let drawn = data.drawn_from.map(|of| DrawnRows { rows, of, validation: None });
         Self { drawn, ..self.clone() }
@@ -98,6 +98,14 @@ impl Recipe {
     }
 
     pub(in crate::fit) fn run(&self, data: Cow<Dataset>, origin: Origin) -> Result<Fit, Error> {
+        match self.impute {
+            Some(tables) => imputed::run(self, tables, &data, &origin),
+            None => self.run_on(data, origin),
+        }
+    }
+
+    /// The fit of one table.
+    pub(in crate::fit) fn run_on(&self, data: Cow<Dataset>, origin: Origin) -> Result<Fit, Error> {
         let chosen = self.clone().for_rows(&data)?;
         for feature in chosen.constant_features(&data, &origin)? {
             self.report(&format!("`{feature}` is the same in all rows: it has no effect"));
@@ -127,8 +135,7 @@ impl Recipe {
         match &self.folder {
             None => {
                 let draws = parts.recipe.sample(&parts, None)?;
-                let parts = parts.ended(&draws).into();
-                Ok(Fit { parts, draws, save_error: None, rebuilt: Vec::new() })
+                Ok(Fit::new(parts.ended(&draws), draws))
             }
             Some(folder) => match &self.only_chains {
                 None => run::run(folder, parts),

@@ -223,7 +223,7 @@ pub struct Recipe {
     /// The rows that were drawn from a table which has more, if the fit is of some.
     #[serde(rename = "most_rows", default, skip_serializing_if = "Option::is_none")]
     pub(super) drawn: Option<DrawnRows>,
-    /// The number of the completed table, where [values are imputed](super::Imputed).
+    /// The number of the completed table, where values are imputed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) imputed: Option<imputed::Table>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,6 +239,9 @@ pub struct Recipe {
     pub(super) within: Option<Duration>,
     #[serde(skip)]
     pub(super) most_rows: Option<usize>,
+    /// The number of completed tables that are asked for.
+    #[serde(skip)]
+    pub(super) impute: Option<usize>,
     /// The end of that time, where the number of draws depends on it.
     #[serde(skip)]
     pub(super) deadline: Option<Instant>,
@@ -294,6 +297,7 @@ impl Recipe {
             folder: None,
             only_chains: None,
             most_rows: None,
+            impute: None,
             within: None,
             run_until: None,
             deadline: None,

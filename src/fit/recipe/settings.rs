@@ -44,7 +44,7 @@ impl Recipe {
     /// All this is written down with the fit, and those settings make the same draws on any machine; a run that goes on in
     /// its folder does not look at the clock again. A candidate that has not predicted all rows after two fifths of the time
     /// is out. Without this call 10 minutes where a model is chosen and warm-up or draws are not given. Where the model was
-    /// given, nothing depends on the time. Completed tables of an [imputation](crate::fit::Imputed) share it.
+    /// given, nothing depends on the time. Completed tables of an [imputation](Self::impute) share it.
     pub fn within(self, time: Duration) -> Self {
         Self { within: Some(time), ..self }
     }
@@ -77,6 +77,50 @@ impl Recipe {
     /// ```
     pub fn most_rows(self, rows: usize) -> Self {
         Self { most_rows: Some(rows), ..self }
+    }
+
+    /// Fits so many completed copies of a table with missing values, 2 or more: **multiple imputation**. The [chains](Self::chains) are
+    /// for each copy.
+    ///
+    /// In each copy the missing cells of features are drawn given all other cells, the response among them, by chained
+    /// equations: a cell takes the value, or the residual, of a row which is like its own. Each copy has
+    /// chains of its own, several for each, so that [R-hat](crate::diagnostics::rhat) within a copy judges sampling, and the
+    /// spread between the copies is what the gaps leave open. Predictions are of all draws of all copies together:
+    ///
+    /// ```text
+    /// p(y | x, data) = E[ p(y | x, q) ]    q ~ p(q | table m), m uniform on 1 .. M
+    /// ```
+    ///
+    /// The missing cells of new rows are drawn, too, given the row's other cells, in each copy for one of twenty parts of its
+    /// draws after another. Cells are taken to be
+    /// missing at random: whether one is missing depends on cells that are known, the response among them. The features
+    /// `column is missing` are in the [data](crate::fit::Fit::data), but 0 in all rows that the model sees: where the response decides
+    /// what is missing, they would take a part of the effects of other features. Their weights have no effect.
+    ///
+    /// Without this call the median stands there and is marked. That is better where a gap itself says
+    /// something of the response, as for rows to come with the same gaps. Imputation is better for the effects of features
+    /// with gaps, which the median weakens, and for predictions of complete rows.
+    ///
+    /// Draws of M copies know the posterior's spread the better the more copies there are: with 5 they are somewhat too
+    /// narrow, 10 or more are better (Zhou and Reiter 2010, <https://doi.org/10.1198/tast.2010.09109>).
+    ///
+    /// ```no_run
+    /// use bnn_mcmc::fit::Fit;
+    /// let recipe = Fit::regression("price").chains(2).seed(1).in_folder("run");
+    /// let fit = recipe.impute(10).read_csv("houses.csv")?;
+    /// let (table, verdict) = fit.worst_table()?; // whose chains agree least
+    /// println!("table {table}: {verdict}; gaps make {:.2} of the variance", fit.missing_information()?);
+    /// println!("{}", fit.predict_csv("new.csv")?);
+    /// # Ok::<(), bnn_mcmc::Error>(())
+    /// ```
+    ///
+    /// In a [folder](Self::in_folder) each table has one of its own, `table-0`, `table-1`, ..., as the fit of one table
+    /// has: after a kill the same call goes on. A run that was stopped has the tables that were done by then, or the first
+    /// one with the draws that it had.
+    ///
+    /// Source: Rubin 1987, Multiple Imputation for Nonresponse in Surveys, <https://doi.org/10.1002/9780470316696>.
+    pub fn impute(self, tables: usize) -> Self {
+        Self { impute: Some(tables), ..self }.reader(CsvReader::imputed)
     }
 
     /// The units of each hidden layer; none for a linear model.

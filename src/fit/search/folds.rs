@@ -146,7 +146,7 @@ impl Recipe {
         if draws.info().stopped_early {
             return Err(Error::Stopped { before: PREDICTED.into() });
         }
-        let fit = Fit { parts: parts.into(), draws, save_error: None, rebuilt: Vec::new() };
+        let fit = Fit::new(parts, draws);
         let rows = fit.validation().expect("a fold has test rows");
         let predictions = fit.predict(rows)?;
         let log_densities = predictions.log_predictive_densities()?.to_vec();

@@ -18,7 +18,7 @@ use std::thread;
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{CsvData, CsvReader, Description, Features, Schema, TypedTable, rows_drawn};
 use bnn_mcmc::error::Row;
-use bnn_mcmc::fit::{Fit, Imputed, Recipe};
+use bnn_mcmc::fit::{Fit, Recipe};
 use bnn_mcmc::message::Advice;
 
 use self::cell::Cell;
@@ -90,14 +90,6 @@ impl Table {
         match self {
             Self::Text(path) => recipe.read_csv(path),
             Self::Typed { table, .. } => recipe.read_table(table),
-        }
-    }
-
-    /// Fits so many completed copies of the table, as [`fit`](Self::fit) does.
-    pub fn fit_imputed(self, recipe: &Recipe, tables: usize) -> Result<Imputed, Error> {
-        match self {
-            Self::Text(path) => Imputed::read_csv(recipe, tables, path),
-            Self::Typed { table, .. } => Imputed::read_table(recipe, tables, table),
         }
     }
 

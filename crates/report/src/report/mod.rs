@@ -134,7 +134,8 @@ impl Linear {
 
 impl<'a> Findings<'a> {
     fn new(fit: &'a Fit, words: &'a dyn Vocabulary) -> Result<Self, Error> {
-        let (chains, draws) = (fit.draws().n_chains(), fit.draws().n_draws());
+        let draws = fit.of_one_table()?.draws();
+        let (chains, draws) = (draws.n_chains(), draws.n_draws());
         if chains * draws == 0 {
             return Err(Error::shape(
                 "draws of the fit to report on",
