@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Setting, Vocabulary, number, thousands};
+use super::{Setting as S, Vocabulary, number, thousands};
 
 /// An action that can be taken about a finding: of a run, by
 /// [`Verdict::advice`](crate::diagnostics::Verdict::advice), and about an [`Error`](crate::Error).
@@ -139,176 +139,180 @@ impl Advice {
     /// The advice as a clause in the imperative, with settings as `words` spells them; `None` where
     /// `words` has no such setting.
     pub fn clause(&self, words: &dyn Vocabulary) -> Option<String> {
-        use Setting as S;
-        let set = |setting, value: Option<&str>| words.setting(setting, value);
-        // `take a wider network (--hidden 100)`
-        let by = |text: &str, setting: Setting, value: Option<&str>| {
-            set(setting, value).map(|name| match &name[..] {
-                "" => text.to_string(),
-                name => format!("{text} ({name})"),
-            })
-        };
-        let plain = |text: &str| Some(text.to_string());
+        if let Some((_, text, by)) = ROWS.iter().find(|(advice, ..)| advice == self) {
+            return by.said(text, words);
+        }
+        let named =
+            |text: &str, setting, value| By::Named(setting, Some(value), "").said(text, words);
         match self {
-            Self::RunLonger => plain("run longer"),
             Self::RunTimesAsLong { times } => {
                 Some(format!("run {} times as long", thousands(*times)))
             }
-            Self::RunUntilConverged => {
-                by("run until it has converged", S::RunUntil, Some("converged"))
-            }
-            Self::WarmUpAndRunLonger => plain("warm up and run longer"),
             Self::Widen { units } => {
-                by("take a wider network", S::Hidden, Some(&units.to_string()))
+                By::Aside(S::Hidden, Some(&units.to_string())).said("take a wider network", words)
             }
-            Self::PriorByFanIn => by(
-                "give the output weights of H units the prior N(0, 1/H)",
-                S::Weights,
-                Some("fan_in"),
-            ),
-            Self::OtherPrior => by("take another prior of the weights", S::Weights, None),
-            Self::Temper => by("temper the posterior", S::Method, Some("tempered")),
-            Self::AdaptLadderLonger => by("let the ladder adapt for longer", S::Warmup, None),
-            Self::IntegrateOut => {
-                by("integrate the output layer out", S::Method, Some("collapsed"))
-            }
-            Self::UseNuts => by("sample by NUTS", S::Method, Some("nuts")),
             Self::RaiseTargetAccept { to } => {
                 let to = to.map(number);
-                by("raise the target of acceptance", S::TargetAccept, to.as_deref())
+                By::Aside(S::TargetAccept, to.as_deref())
+                    .said("raise the target of acceptance", words)
             }
-            Self::RaiseMaxDepth => by("let trajectories be longer", S::MaxDepth, None),
-            Self::StartElsewhere => by("start elsewhere", S::Seed, None),
             Self::MoreChains { at_least } => {
-                by(&format!("run at least {at_least} chains"), S::Chains, None)
+                By::Aside(S::Chains, None).said(&format!("run at least {at_least} chains"), words)
             }
-            Self::AnySign => by(
-                "take the transform of Yeo and Johnson, which takes any number",
-                S::Transform,
-                Some("yeo_johnson"),
-            ),
-            Self::KeepRows => {
-                let text = "score its predictions of rows that it has not seen";
-                by(text, S::Validation, Some("0.2")).or_else(|| plain(text))
-            }
-            Self::Calibrate => {
-                let text = "keep rows from the model to calibrate intervals on";
-                by(text, S::Validation, Some("0.2")).or_else(|| plain(text))
-            }
-            Self::FillIn => plain("fill them in"),
-            Self::DropMissing => Some(match set(S::DropMissing, None) {
-                Some(name) => format!("leave these rows out by {name}"),
-                None => "take these rows out of the table".into(),
-            }),
             Self::Ignore { column, if_identifier } => {
-                let text = match set(S::Ignore, Some(column)) {
-                    Some(name) => format!("leave it out by {name}"),
-                    None => "leave it out".into(),
-                };
+                let text = named("leave it out by", S::Ignore, column);
+                let text = text.unwrap_or_else(|| "leave it out".into());
                 Some(if *if_identifier { text + " if it is an identifier" } else { text })
             }
             Self::Categorical { column, if_labels } => {
-                let text = format!("take it for labels by {}", set(S::Categorical, Some(column))?);
+                let text = named("take it for labels by", S::Categorical, column)?;
                 Some(if *if_labels { text + " if it holds labels" } else { text })
             }
-            Self::Group { column } => {
-                Some(format!("give each label an intercept by {}", set(S::Group, Some(column))?))
-            }
-            Self::ReadClasses => {
-                Some(format!("say {} if these are classes", set(S::Task, Some("classification"))?))
-            }
-            Self::ReadNumbers => Some(format!(
-                "take it for numbers by {} or {}",
-                set(S::Task, Some("regression"))?,
-                set(S::Task, Some("counts"))?
-            )),
-            Self::MarkMissing => Some(format!(
-                "say that it stands for a missing value by {}",
-                set(S::Missing, None)?
-            )),
-            Self::Latin1 => {
-                Some(format!("say {} if it is Latin-1", set(S::Charset, Some("latin_1"))?))
-            }
-            Self::DecimalMark => Some(format!(
-                "say by {} how numbers are written, if it is one",
-                set(S::Decimal, None)?
-            )),
-            Self::DateOrder => Some(format!("say which by {}", set(S::DateOrder, None)?)),
-            Self::NoHeader => {
-                Some(format!("say {} if there is no header", set(S::Header, Some("no"))?))
-            }
-            Self::Header => Some(format!("say {} if this is a name", set(S::Header, Some("yes"))?)),
             Self::RaiseLimit { if_trusted } => {
-                let text = format!("raise the limit by {}", set(S::Limit, None)?);
-                Some(if *if_trusted { text + " if the file is to be trusted" } else { text })
+                let end = if *if_trusted { " if the file is to be trusted" } else { "" };
+                By::Named(S::Limit, None, end).said("raise the limit by", words)
             }
-            Self::SampleRows => by("draw some of its rows", S::MostRows, None),
-            Self::EncodeAsCodes => Some(format!(
-                "make one column of all labels of a column by {}",
-                set(S::Encoding, Some("codes"))?
-            )),
-            Self::NameModel => by("name the model", S::Model, Some("network")),
-            Self::OtherFolder => by("choose another folder", S::Folder, None),
-            Self::GoOn => plain("begin it again in the same way, and it goes on"),
-            Self::EndWithFewerDraws => {
-                by("let it end where it is, with fewer draws", S::Draws, None)
+            Self::Group { column } => named("give each label an intercept by", S::Group, column),
+            Self::ReadNumbers => {
+                let text = named("take it for numbers by", S::Task, "regression")?;
+                named(&(text + " or"), S::Task, "counts")
             }
-            Self::Do(text) => plain(text),
+            Self::Do(text) => Some(text.to_string()),
             Self::InRust(text) => words.is_rust().then(|| text.to_string()),
+            // The others have rows.
+            _ => None,
         }
     }
 
     /// One advice of each kind: the tests of each face print them with its vocabulary.
     pub fn examples() -> Vec<Self> {
         let column = || "a column".to_string();
-        vec![
-            Self::RunLonger,
+        let with_fields = [
             Self::RunTimesAsLong { times: 3.0 },
-            Self::RunUntilConverged,
-            Self::WarmUpAndRunLonger,
             Self::Widen { units: 100 },
-            Self::PriorByFanIn,
-            Self::OtherPrior,
-            Self::Temper,
-            Self::AdaptLadderLonger,
-            Self::IntegrateOut,
-            Self::UseNuts,
             Self::RaiseTargetAccept { to: Some(0.95) },
             Self::RaiseTargetAccept { to: None },
-            Self::RaiseMaxDepth,
-            Self::StartElsewhere,
             Self::MoreChains { at_least: 4 },
-            Self::AnySign,
-            Self::KeepRows,
-            Self::Calibrate,
-            Self::FillIn,
-            Self::DropMissing,
             Self::Ignore { column: column(), if_identifier: false },
             Self::Ignore { column: column(), if_identifier: true },
             Self::Categorical { column: column(), if_labels: false },
             Self::Categorical { column: column(), if_labels: true },
             Self::Group { column: column() },
-            Self::ReadClasses,
             Self::ReadNumbers,
-            Self::MarkMissing,
-            Self::DateOrder,
-            Self::DecimalMark,
-            Self::Latin1,
-            Self::NoHeader,
-            Self::Header,
             Self::RaiseLimit { if_trusted: false },
             Self::RaiseLimit { if_trusted: true },
-            Self::SampleRows,
-            Self::EncodeAsCodes,
-            Self::NameModel,
-            Self::OtherFolder,
-            Self::GoOn,
-            Self::EndWithFewerDraws,
             "take fewer rows".into(),
             Self::in_rust("thin the draws (`Draws::thinned`)"),
-        ]
+        ];
+        ROWS.iter().map(|(advice, ..)| advice.clone()).chain(with_fields).collect()
     }
 }
+
+/// How an advice names the setting that it is about, with a value: `None` is no value in particular.
+enum By<'a> {
+    /// None.
+    Nothing,
+    /// In parentheses, as in `take a wider network (--hidden 100)`.
+    Aside(S, Option<&'a str>),
+    /// In parentheses; the text alone where a face has no such setting.
+    AsideIfAny(S, Option<&'a str>),
+    /// Behind the text, and before the end of the clause.
+    Named(S, Option<&'a str>, &'static str),
+    /// Behind the text; another text where a face has no such setting.
+    NamedOr(S, &'static str),
+}
+
+impl By<'_> {
+    fn said(&self, text: &str, words: &dyn Vocabulary) -> Option<String> {
+        match *self {
+            Self::Nothing => Some(text.into()),
+            Self::Aside(setting, value) => {
+                words.setting(setting, value).map(|name| match &name[..] {
+                    "" => text.into(),
+                    name => format!("{text} ({name})"),
+                })
+            }
+            Self::AsideIfAny(setting, value) => {
+                Self::Aside(setting, value).said(text, words).or_else(|| Some(text.into()))
+            }
+            Self::Named(setting, value, end) => {
+                words.setting(setting, value).map(|name| format!("{text} {name}{end}"))
+            }
+            Self::NamedOr(setting, other) => {
+                Self::Named(setting, None, "").said(text, words).or_else(|| Some(other.into()))
+            }
+        }
+    }
+}
+
+/// The words of each advice whose words are always the same.
+const ROWS: &[(Advice, &str, By)] = {
+    use Advice as A;
+    use By::{Aside, AsideIfAny, Named, NamedOr, Nothing};
+    &[
+        (A::RunLonger, "run longer", Nothing),
+        (
+            A::RunUntilConverged,
+            "run until it has converged",
+            Aside(S::RunUntil, Some("converged")),
+        ),
+        (A::WarmUpAndRunLonger, "warm up and run longer", Nothing),
+        (
+            A::PriorByFanIn,
+            "give the output weights of H units the prior N(0, 1/H)",
+            Aside(S::Weights, Some("fan_in")),
+        ),
+        (A::OtherPrior, "take another prior of the weights", Aside(S::Weights, None)),
+        (A::Temper, "temper the posterior", Aside(S::Method, Some("tempered"))),
+        (A::AdaptLadderLonger, "let the ladder adapt for longer", Aside(S::Warmup, None)),
+        (A::IntegrateOut, "integrate the output layer out", Aside(S::Method, Some("collapsed"))),
+        (A::UseNuts, "sample by NUTS", Aside(S::Method, Some("nuts"))),
+        (A::RaiseMaxDepth, "let trajectories be longer", Aside(S::MaxDepth, None)),
+        (A::StartElsewhere, "start elsewhere", Aside(S::Seed, None)),
+        (
+            A::AnySign,
+            "take the transform of Yeo and Johnson, which takes any number",
+            Aside(S::Transform, Some("yeo_johnson")),
+        ),
+        (
+            A::KeepRows,
+            "score its predictions of rows that it has not seen",
+            AsideIfAny(S::Validation, Some("0.2")),
+        ),
+        (
+            A::Calibrate,
+            "keep rows from the model to calibrate intervals on",
+            AsideIfAny(S::Validation, Some("0.2")),
+        ),
+        (A::FillIn, "fill them in", Nothing),
+        (
+            A::DropMissing,
+            "leave these rows out by",
+            NamedOr(S::DropMissing, "take these rows out of the table"),
+        ),
+        (A::ReadClasses, "say", Named(S::Task, Some("classification"), " if these are classes")),
+        (A::MarkMissing, "say that it stands for a missing value by", Named(S::Missing, None, "")),
+        (A::DateOrder, "say which by", Named(S::DateOrder, None, "")),
+        (
+            A::DecimalMark,
+            "say by",
+            Named(S::Decimal, None, " how numbers are written, if it is one"),
+        ),
+        (A::Latin1, "say", Named(S::Charset, Some("latin_1"), " if it is Latin-1")),
+        (A::NoHeader, "say", Named(S::Header, Some("no"), " if there is no header")),
+        (A::Header, "say", Named(S::Header, Some("yes"), " if this is a name")),
+        (A::SampleRows, "draw some of its rows", Aside(S::MostRows, None)),
+        (
+            A::EncodeAsCodes,
+            "make one column of all labels of a column by",
+            Named(S::Encoding, Some("codes"), ""),
+        ),
+        (A::NameModel, "name the model", Aside(S::Model, Some("network"))),
+        (A::OtherFolder, "choose another folder", Aside(S::Folder, None)),
+        (A::GoOn, "begin it again in the same way, and it goes on", Nothing),
+        (A::EndWithFewerDraws, "let it end where it is, with fewer draws", Aside(S::Draws, None)),
+    ]
+};
 
 /// A finding and what can be done about it: `finding: do this, or do that`. Advice that a face has
 /// no setting for is left out.
@@ -323,7 +327,7 @@ pub fn advised(finding: &str, advice: &[Advice], words: &dyn Vocabulary) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{InRust, Plain};
+    use crate::message::{InRust, Plain, Setting};
 
     /// A face that has no setting at all.
     struct Nothing;
