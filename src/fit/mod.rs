@@ -67,6 +67,7 @@ pub use self::search::{Search, Trial, Tried};
 pub use self::sensitivity::PriorSensitivity;
 pub use self::told::Told;
 pub use self::update::UpdatedFit;
+pub use self::words::RecipeLine;
 use crate::Error;
 use crate::data::{Columns, Dataset, Lines, Scaler, Schema, Split, StandIn, Task};
 use crate::diagnostics::Verdict;

@@ -39,15 +39,22 @@ pub struct Outside {
     pub range: Arc<FeatureRange>,
 }
 
-impl fmt::Display for Outside {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Outside {
+    /// In words, where the number of the row counts units of this name, such as `line`.
+    pub fn in_words(&self, unit: &str) -> String {
         let FeatureRange { feature, low, high } = &*self.range;
         let bound = if self.value < *low {
             format!("below {}", number(*low))
         } else {
             format!("above {}", number(*high))
         };
-        write!(f, "row {}: `{feature}` is {}, {bound}", self.row, number(self.value))
+        format!("{unit} {}: `{feature}` is {}, {bound}", self.row, number(self.value))
+    }
+}
+
+impl fmt::Display for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.in_words("row"))
     }
 }
 

@@ -12,6 +12,25 @@ use crate::data::{Columns, Task, Transform};
 use crate::message::{count, listed};
 use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
 
+/// A line of a recipe [in words](Recipe::in_words): a part, and what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecipeLine {
+    /// The name of the part, such as `network`, of one word.
+    pub name: &'static str,
+    /// What it is.
+    pub text: String,
+}
+
+fn line(name: &'static str, text: impl Into<String>) -> RecipeLine {
+    RecipeLine { name, text: text.into() }
+}
+
+impl fmt::Display for RecipeLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:11} {}", self.name, self.text)
+    }
+}
+
 /// The recipe in words, a line for each part: network, scaling, priors, likelihood, sampler with
 /// its settings, starts. Priors are on the scale of standardised features and response.
 ///
@@ -23,24 +42,30 @@ use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
 /// ```
 impl fmt::Display for Recipe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.in_words().iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
+}
+
+impl Recipe {
+    /// The lines that are printed.
+    pub fn in_words(&self) -> Vec<RecipeLine> {
         let (response, columns) = match self.reader.response() {
             Columns::Last => ("the last column".to_string(), 1),
             Columns::Named(names) => (format!("`{}`", names.join("`, `")), names.len()),
             Columns::At(places) => (format!("column {places:?}, counted from 0"), places.len()),
         };
         if let Some(model) = self.model {
-            return model.of(self, columns).fmt(f);
+            return model.of(self, columns).in_words();
         }
-        let mut line = |name: &str, text: String| writeln!(f, "{name:11} {text}");
         let kind = match self.task {
             Task::Regression => "real",
             Task::Classification => "classes",
             Task::Counts => "counts",
             Task::Survival => "times",
         };
-        line("response", format!("{response}, {kind}"))?;
+        let mut lines = vec![line("response", format!("{response}, {kind}"))];
         if self.is_open() {
-            self.validation_in_words(&mut line)?;
+            lines.push(self.validation_in_words());
             let candidates = self.first_candidates(columns).into_iter().map(|c| c.to_string());
             let mut text = format!(
                 "chosen by the data among {}: the simplest one that predicts rows which it has not seen within a standard \
@@ -50,16 +75,14 @@ impl fmt::Display for Recipe {
             if let Some(deep) = self.deeper(Candidate::Network, columns, usize::MAX) {
                 text += &format!("; of {DEEP_ROWS} rows or more also {deep}, if a network is best");
             }
-            line("model", text)?;
-            line("seed", self.seed.to_string())?;
+            lines.push(line("model", text));
+            lines.push(line("seed", self.seed.to_string()));
         } else {
-            self.model_in_words(columns, &mut line)?;
+            lines.extend(self.model_in_words(columns));
         }
-        line("file", self.reader.to_string())?;
-        match &self.folder {
-            Some(folder) => line("folder", folder.display().to_string()),
-            None => Ok(()),
-        }
+        lines.push(line("file", self.reader.to_string()));
+        lines.extend(self.folder.iter().map(|folder| line("folder", folder.display().to_string())));
+        lines
     }
 }
 
@@ -128,50 +151,35 @@ fn hmc_in_words(hmc: &Hmc) -> String {
 }
 
 impl Recipe {
-    /// The lines of a model that is given, and of its run.
-    pub(super) fn model_lines(&self, columns: usize) -> String {
-        let mut lines = Vec::new();
-        // What a vector takes is no error.
-        let _ = self.model_in_words(columns, &mut |name, text| {
-            lines.push(format!("{name:11} {text}"));
-            Ok(())
-        });
-        lines.join("\n")
-    }
-
-    /// The lines of a model that is given, for so many columns of a response.
-    fn model_in_words(
-        &self,
-        columns: usize,
-        line: &mut dyn FnMut(&str, String) -> fmt::Result,
-    ) -> fmt::Result {
-        line("scaling", self.scaling_in_words())?;
-        if let Some(drawn) = self.drawn {
-            line("rows", drawn.to_string())?;
-        }
-        self.validation_in_words(line)?;
-        line("network", self.network_in_words())?;
+    /// The lines of a model that is given, and of its run, for so many columns of a response.
+    pub(super) fn model_in_words(&self, columns: usize) -> Vec<RecipeLine> {
+        let mut lines = vec![line("scaling", self.scaling_in_words())];
+        lines.extend(self.drawn.map(|drawn| line("rows", drawn.to_string())));
+        lines.push(self.validation_in_words());
+        lines.push(line("network", self.network_in_words()));
         for column in self.reader.groupings() {
             let scale = self.group_scale();
             let text = format!(
                 "an intercept for each `{column}`, N(0, omega^2), omega ~ half-t with {GROUPS} degrees of freedom, \
                  scale {scale}"
             );
-            line("groups", text)?;
+            lines.push(line("groups", text));
         }
-        line("weights", self.weights_in_words())?;
-        line("noise", self.noise_in_words())?;
+        lines.push(line("weights", self.weights_in_words()));
+        lines.push(line("noise", self.noise_in_words()));
         if self.scales_response() && self.transform != Transform::None && self.has_tails() {
             let of = self.transform.in_words();
-            line("predicts", format!("medians: after {of} this noise need not have a mean"))?;
+            let text = format!("medians: after {of} this noise need not have a mean");
+            lines.push(line("predicts", text));
         }
-        line("starts", self.starts_in_words())?;
-        line("sampler", self.sampler_in_words(columns))?;
+        lines.push(line("starts", self.starts_in_words()));
+        lines.push(line("sampler", self.sampler_in_words(columns)));
         if let Some(table) = self.imputed {
             let text = format!("{} of {}, with missing values drawn", table.number, table.of);
-            line("table", text)?;
+            lines.push(line("table", text));
         }
-        line("run", self.run_in_words())
+        lines.push(line("run", self.run_in_words()));
+        lines
     }
 
     /// Whether the response is standardised, as the features are.
@@ -275,17 +283,12 @@ impl Recipe {
         )
     }
 
-    fn validation_in_words(
-        &self,
-        line: &mut dyn FnMut(&str, String) -> fmt::Result,
-    ) -> fmt::Result {
-        line(
-            "validation",
-            match self.validation {
-                0.0 => "no rows".to_string(),
-                share => format!("a share of {share} of the rows, at random by the seed"),
-            },
-        )
+    fn validation_in_words(&self) -> RecipeLine {
+        let text = match self.validation {
+            0.0 => "no rows".to_string(),
+            share => format!("a share of {share} of the rows, at random by the seed"),
+        };
+        line("validation", text)
     }
 
     fn integrated_out(&self) -> &'static str {

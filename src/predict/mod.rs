@@ -82,6 +82,7 @@ mod settled;
 mod stacking;
 mod streamed;
 mod survival;
+mod table;
 mod uncertainty;
 mod zarr;
 
@@ -104,6 +105,7 @@ pub use scores::{Score, Scores};
 pub use stacking::Stacking;
 pub use streamed::{PredictiveMoments, StreamedMoments, StreamedUncertainty};
 pub use survival::{Survival, concordance, integrated_brier};
+pub use table::PredictionTable;
 pub use uncertainty::{
     ChainProbabilities, Measure, MeasureSummary, RunningUncertainty, Separation, THRESHOLDS,
     Uncertainty, auroc,

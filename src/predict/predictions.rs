@@ -1,7 +1,7 @@
 //! Predictions for rows, with each draw.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::Path;
 
 use ndarray::{
@@ -10,17 +10,13 @@ use ndarray::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::cells::map_cells;
 use super::survival::Times;
 use crate::Error;
-use crate::data::{Response, csv_cell, guarded};
-use crate::diagnostics::{InUse, Judge, Summary, Trajectories, Verdict, quantile};
+use crate::data::Response;
+use crate::diagnostics::{InUse, Judge, Summary, Trajectories, Verdict};
 use crate::draws::Approximation;
 use crate::message::{Advice, count};
 use crate::posterior::unweighted_only;
-
-/// The quantiles in CSV files.
-const QUANTILES: [f64; 3] = [0.05, 0.5, 0.95];
 
 /// Predictions for the rows of a data set, from
 /// [`Posterior::predict`](crate::posterior::Posterior::predict), or for new rows whose response is not
@@ -330,8 +326,18 @@ impl Predictions {
     /// Mean, quantiles and diagnostics of every prediction: one row for each row and column, named
     /// `row 3, virginica` (rows count from 0).
     pub fn summary(&self) -> Result<Summary, Error> {
+        self.summary_named(|row, column| format!("row {row}, {column}"))
+    }
+
+    /// The [summary](Self::summary), in which `name` calls each row, which is counted from 0, and column.
+    ///
+    /// # Errors
+    /// The errors of [`summary`](Self::summary).
+    pub fn summary_named(&self, name: impl Fn(usize, &str) -> String) -> Result<Summary, Error> {
         let (rows, columns) = (self.mean.dim().2, self.column_names());
-        Summary::new(&cell_names(rows, &columns), self.quantities())
+        let of_row = |row| columns.iter().map(move |column| (row, column));
+        let cells = (0..rows).flat_map(of_row).map(|(row, column)| name(row, column));
+        Summary::new(&cells.collect::<Vec<_>>(), self.quantities())
     }
 
     /// Mean, quantiles and diagnostics of the [posterior predictive draws](Self::predictive_draws), as
@@ -350,104 +356,6 @@ impl Predictions {
             &cell_names(rows, &self.response_names),
             as_quantities(self.predictive_draws()),
         )
-    }
-
-    /// One line for each row and response column, or each row and class. `observed` is there if the
-    /// response was observed.
-    ///
-    /// | response | columns |
-    /// | --- | --- |
-    /// | real, counts | `row, response, observed, mean, mean_sd, mean_q05, mean_q50, mean_q95, new_q05, new_q50, new_q95` |
-    /// | numbers with bounds | `row, response, observed_from, observed_to, mean, mean_sd, mean_q05, mean_q50, mean_q95, new_q05, new_q50, new_q95, median, median_q05, median_q95` |
-    /// | classes | `row, class, observed, probability, probability_sd, probability_q05, probability_q50, probability_q95` |
-    ///
-    /// `mean` is the posterior mean of E\[y | x, q\], and columns that begin with `mean_` give the
-    /// spread of that expectation over the draws, the uncertainty about it. Where there are [medians](Self::centre) in place of
-    /// expectations these columns are `median`, `median_sd`, `median_q05`, `median_q50` and `median_q95`. `new_` are quantiles of
-    /// a new observation, which include its noise. They are left out of counts in several
-    /// categories, whose means are proportions. `observed` is 1 for the class that was observed and
-    /// 0 for the others. Names that a spreadsheet would take for formulas have a single quote
-    /// before them, which [`unguarded`](crate::data::unguarded) takes away.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn to_csv(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        to_file(path.as_ref(), |file| self.write_csv(file))
-    }
-
-    /// Writes the table of [`to_csv`](Self::to_csv), and of numbers with bounds the probabilities to exceed `times`
-    /// besides: for each time t the columns `survival_t`, the mean over draws, `survival_t_q05` and `survival_t_q95`.
-    ///
-    /// # Errors
-    /// Times where the response is not numbers with bounds, or that are not finite; if the file cannot be written.
-    pub fn to_csv_at(&self, path: impl AsRef<Path>, times: &[f64]) -> Result<(), Error> {
-        if !times.is_empty() {
-            self.survival()?;
-        }
-        if let Some(time) = times.iter().find(|time| !time.is_finite()) {
-            return Err(Error::argument("times", time, "finite numbers"));
-        }
-        to_file(path.as_ref(), |file| self.write_csv_at(file, times))
-    }
-
-    /// Writes the table of [`to_csv`](Self::to_csv) to any writer.
-    ///
-    /// # Errors
-    /// If the writer fails.
-    pub fn write_csv(&self, writer: impl Write) -> std::io::Result<()> {
-        self.write_csv_at(writer, &[])
-    }
-
-    /// Writes the table of [`to_csv_at`](Self::to_csv_at) to any writer.
-    ///
-    /// # Errors
-    /// If the writer fails.
-    pub fn write_csv_at(&self, writer: impl Write, times: &[f64]) -> std::io::Result<()> {
-        let mut csv = BufWriter::new(writer);
-        let cell = |name: &String| csv_cell(&guarded(name)).into_owned();
-        let names: Vec<String> = self.column_names().iter().map(cell).collect();
-        let of_classes = self.is_of_classes();
-        let [column, mean] =
-            if of_classes { ["class", "probability"] } else { ["response", self.centre.name()] };
-        let observed = self.observed_columns().ok().filter(|_| self.times.is_none());
-        let bounds = self.observed().and_then(Response::bounds);
-        let times = self.times_in_csv(times);
-        let of_categories = matches!(&self.response, Response::Counts(y) if y.ncols() > 1);
-        let new = (!of_classes && !of_categories).then(|| {
-            map_cells(self.predictive_draws(), &|_, sorted| {
-                QUANTILES.map(|p| self.quantile_of_new(sorted, p))
-            })
-        });
-        let mut header = vec!["row".to_string(), column.into()];
-        header.extend(observed.is_some().then(|| "observed".to_string()));
-        header
-            .extend(bounds.iter().flat_map(|_| ["observed_from", "observed_to"].map(String::from)));
-        header.push(mean.into());
-        header.extend(["sd", "q05", "q50", "q95"].map(|name| format!("{mean}_{name}")));
-        header.extend(new.iter().flat_map(|_| ["new_q05", "new_q50", "new_q95"].map(String::from)));
-        header.extend(
-            times
-                .iter()
-                .flat_map(|(name, _)| ["", "_q05", "_q95"].map(|end| format!("{name}{end}"))),
-        );
-        writeln!(csv, "{}", header.join(","))?;
-        let means = map_cells(self.mean(), &|_, sorted| {
-            let values = ArrayView1::from(sorted);
-            let sd = if sorted.len() > 1 { values.std(1.0) } else { f64::NAN };
-            let [low, median, high] = QUANTILES.map(|p| quantile(sorted, p));
-            [values.mean().unwrap_or(f64::NAN), sd, low, median, high]
-        });
-        for (cell, summary) in means.iter().enumerate() {
-            let (row, column) = (cell / names.len(), cell % names.len());
-            let mut record = vec![row.to_string(), names[column].clone()];
-            record.extend(observed.as_ref().map(|observed| observed[(row, column)].to_string()));
-            record.extend(bounds.iter().flat_map(|(l, u)| [l[row], u[row]].map(|y| y.to_string())));
-            record.extend(summary.iter().map(f64::to_string));
-            record.extend(new.iter().flat_map(|new| new[cell].map(|q| q.to_string())));
-            record.extend(times.iter().flat_map(|(_, cells)| cells[cell].map(|q| q.to_string())));
-            writeln!(csv, "{}", record.join(","))?;
-        }
-        csv.flush()
     }
 
     pub(crate) fn column_names(&self) -> Vec<String> {

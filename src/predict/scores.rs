@@ -73,13 +73,19 @@ impl Scores {
     pub fn get(&self, name: &str) -> Option<&Score> {
         self.scores.iter().find(|s| s.name == name)
     }
-}
 
-impl fmt::Display for Scores {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The table that is printed, with the title in its upper left corner, such as the rows that the scores are of.
+    pub fn titled(&self, title: &str) -> String {
+        let mut text = String::new();
+        // Text takes all that is written.
+        let _ = self.write(title, &mut text);
+        text
+    }
+
+    fn write(&self, title: &str, f: &mut dyn fmt::Write) -> fmt::Result {
         let centre = format!("posterior {}", self.centre.name());
         let columns = [centre.as_str(), "mean of draws", "sd of draws"];
-        writeln!(f, "{:24} {:>15} {:>15} {:>15}", "", columns[0], columns[1], columns[2])?;
+        writeln!(f, "{title:24} {:>15} {:>15} {:>15}", columns[0], columns[1], columns[2])?;
         for s in &self.scores {
             let label = match s.name.as_str() {
                 "log_predictive_density" => "log predictive density",
@@ -103,6 +109,12 @@ impl fmt::Display for Scores {
             writeln!(f, "by the weights of the rows, whose sum is {}", number(weight))?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Scores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write("", f)
     }
 }
 

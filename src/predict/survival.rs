@@ -69,7 +69,7 @@ impl Predictions {
     }
 
     /// Mean and 90 % interval, over all draws, of the medians of each row and of the probabilities to exceed `times`.
-    pub(super) fn times_in_csv(&self, times: &[f64]) -> Vec<(String, Vec<[f64; 3]>)> {
+    pub(super) fn times_in_table(&self, times: &[f64]) -> Vec<(String, Vec<[f64; 3]>)> {
         let Ok(survival) = self.survival() else { return Vec::new() };
         let cells = |values: Array3<f64>| {
             survival.rows(values.view(), &|sorted, mean| {

@@ -242,16 +242,13 @@ pub fn about(fit: &Fit) -> String {
 /// The scores of the validation rows, if there are any.
 pub fn validation(fit: &Fit) -> Result<String, Failure> {
     let Some(rows) = fit.validation() else { return Ok(String::new()) };
-    let scores = fit.scores(rows)?.to_string();
     let header = format!("{} for validation", count(rows.rows(), "row"));
-    Ok(format!("\n{}", scored(&header, &scores)))
+    Ok(format!("\n{}", scored(&header, &fit.scores(rows)?)))
 }
 
 /// A table of scores under a heading that names the rows.
-pub fn scored(of: &str, scores: &str) -> String {
-    let (first, rest) = scores.split_once('\n').unwrap_or((scores, ""));
-    let first = format!("{of:24}{}", first.get(24..).unwrap_or_default());
-    format!("{}\n{rest}", output::heading(&first))
+pub fn scored(of: &str, scores: &Scores) -> String {
+    output::under_heading(&scores.titled(of))
 }
 
 /// The worst of each group of quantities that a verdict is passed on.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use bnn_mcmc::data::Description;
-use bnn_mcmc::fit::Fit;
+use bnn_mcmc::fit::{Fit, Recipe};
 use bnn_mcmc::sampler::StopHandle;
 use clap::Args;
 
@@ -160,7 +160,7 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
     }
     if !quiet {
         recipe = recipe.progress();
-        output::note(&in_words(&recipe.to_string()));
+        output::note(&in_words(&recipe));
     }
     // The draws in the checkpoint are safe at a second signal.
     signals::stop(&stop, "stopping after the draw that each chain is in; once more to end at once");
@@ -284,10 +284,10 @@ fn write_config(folder: &Path, config: &Config) -> Result<(), Failure> {
 }
 
 /// The lines of a recipe that describe the model and the sampler.
-fn in_words(recipe: &str) -> String {
-    let lines =
-        recipe.lines().filter(|line| !line.starts_with("file ") && !line.starts_with("folder "));
-    lines.collect::<Vec<_>>().join("\n")
+fn in_words(recipe: &Recipe) -> String {
+    let lines = recipe.in_words().into_iter();
+    let lines = lines.filter(|line| !["file", "folder"].contains(&line.name));
+    lines.map(|line| line.to_string()).collect::<Vec<_>>().join("\n")
 }
 
 /// The summary of a finished fit.

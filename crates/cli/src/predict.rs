@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{CsvData, Features, Lines, Response, StandIn, csv_cell, unguarded};
+use bnn_mcmc::data::{CsvData, Features, Lines, Response, StandIn, guarded};
 use bnn_mcmc::error::Row;
 use bnn_mcmc::fit::{Fit, Outside};
-use bnn_mcmc::ndarray::{ArrayView2, Axis};
-use bnn_mcmc::predict::{Centre, Conformal, Decomposition, Interval, PredictionSets, Predictions};
+use bnn_mcmc::ndarray::{Array2, ArrayView2, Axis};
+use bnn_mcmc::predict::{
+    Centre, Conformal, Decomposition, Interval, PredictionSets, PredictionTable, Predictions,
+};
 use clap::Args;
 
 use crate::output::{self, count};
-use crate::table::{Predicted, Table};
+use crate::table::{Block, Predicted, Table};
 use crate::{Ended, Failure, diagnose, folder, words};
 
 /// Predicts the rows of another table, as CSV, in the units of the response
@@ -180,13 +182,13 @@ impl Predicting<'_> {
         let rows = &read.dataset;
         let predictions = self.fit.predict(rows);
         let predictions = predictions.map_err(|e| in_file(e, &self.args.table, &read.lines))?;
-        let mut scores = predictions.scores()?.to_string();
         let regions = self.regions(&predictions)?;
+        let mut scores = diagnose::scored(&count(rows.rows(), "row"), &predictions.scores()?);
         scores.extend(regions.as_ref().map(|r| r.scored(rows.response())).transpose()?);
-        let csv = self.csv(&predictions, &regions, rows.x().view(), 0, &read.lines)?;
-        let (out, _) = out.write(&csv, true)?;
+        let block = self.block(&predictions, &regions, rows.x().view(), 0, &read.lines)?;
+        let (out, _) = out.write(&block, true)?;
         let note = Rows::from(read).said("predicted", self.fit);
-        Ok((out, note, Some(diagnose::scored(&count(rows.rows(), "row"), &scores))))
+        Ok((out, note, Some(scores)))
     }
 
     /// Writes the predictions of new rows, block by block.
@@ -195,9 +197,9 @@ impl Predicting<'_> {
         for (k, block) in new.x.axis_chunks_iter(Axis(0), height).enumerate() {
             let predictions = self.fit.predict_new(block)?.predictions;
             let regions = self.regions(&predictions)?;
-            let csv = self.csv(&predictions, &regions, block, k * height, &new.lines)?;
+            let block = self.block(&predictions, &regions, block, k * height, &new.lines)?;
             let is_read;
-            (out, is_read) = out.write(&csv, k == 0)?;
+            (out, is_read) = out.write(&block, k == 0)?;
             if !is_read {
                 break;
             }
@@ -211,19 +213,32 @@ impl Predicting<'_> {
         self.conformal.map(|conformal| Regions::of(conformal, new, response)).transpose()
     }
 
-    /// The lines of the block with the features `x`, of which the first row has the number `first`.
-    fn csv(
+    /// The predictions of the rows with the features `x`, of which the first has the number `first`, with the line of each in the
+    /// table, or its row there if that has no lines.
+    fn block(
         &mut self,
         predictions: &Predictions,
         regions: &Option<Regions>,
         x: ArrayView2<f64>,
         first: usize,
         lines: &Lines,
-    ) -> Result<String, Failure> {
+    ) -> Result<Block, Failure> {
         let parts = self.args.uncertainty.then(|| self.fit.decompose_predictions(x, predictions));
         let parts = parts.transpose()?;
         self.least_known.add(parts.as_ref(), first, lines);
-        csv(predictions, (regions, &parts), first, lines, self.args, self.is_raw)
+        let PredictionTable { of, names, mut columns } = predictions.table(&self.args.times);
+        let cells = || (0..x.nrows()).flat_map(|row| (0..names.len()).map(move |k| (row, k)));
+        let (mut rows, mut named) = (Vec::new(), Vec::new());
+        for (row, column) in cells() {
+            let line = lines.get(first + row).ok_or_else(no_line)?; //~ predict-line
+            rows.push([first + row, line]); //~ predict-row
+            let name = &names[column];
+            named.push(if self.is_raw { name.clone() } else { guarded(name).into_owned() });
+        }
+        columns.extend(regions.iter().flat_map(|regions| regions.columns(cells, names.len())));
+        columns.extend(parts.iter().flat_map(|parts| columns_of(parts, cells)));
+        let place = if lines.unit() == "row" { "table_row" } else { "line" };
+        Ok(Block { place, rows, of, names: named, numbers: columns })
     }
 }
 
@@ -241,25 +256,28 @@ impl Regions {
         }
     }
 
-    fn names(&self) -> [&'static str; 2] {
+    /// The columns of lines for these rows and columns, of which a row has `width`: one for each class, or for the second one of two.
+    fn columns<C: Iterator<Item = (usize, usize)>>(
+        &self,
+        cells: impl Fn() -> C,
+        width: usize,
+    ) -> [(String, Vec<f64>); 2] {
+        let of = |name: &str, number: &dyn Fn(usize, usize) -> f64| {
+            (name.to_string(), cells().map(|(row, column)| number(row, column)).collect())
+        };
         match self {
-            Self::Intervals(_) => ["conformal_lower", "conformal_upper"],
-            Self::Sets(_) => ["conformal_set", "conformal_size"],
-        }
-    }
-
-    /// The cells of a line, of which a row has `columns`: one for each class, or for the second one of two.
-    fn cells(&self, line: usize, columns: usize) -> [String; 2] {
-        let (row, column) = (line / columns, line % columns);
-        match self {
-            Self::Intervals(ends) => {
-                [&ends.lower, &ends.upper].map(|end| end[(row, 0)].to_string())
-            }
+            Self::Intervals(ends) => [
+                of("conformal_lower", &|row, _| ends.lower[(row, 0)]),
+                of("conformal_upper", &|row, _| ends.upper[(row, 0)]),
+            ],
             Self::Sets(sets) => {
-                let set = sets.contains.row(row);
-                let class = if columns == 1 { 1 } else { column }; //~ conformal-class
-                let size = set.iter().filter(|holds| **holds).count();
-                [u8::from(set[class]).to_string(), size.to_string()]
+                let set = |row: usize| sets.contains.row(row);
+                let holds = |row: usize, column: usize| {
+                    let class = if width == 1 { 1 } else { column }; //~ conformal-class
+                    f64::from(u8::from(set(row)[class]))
+                };
+                let size = |row: usize, _| set(row).iter().filter(|holds| **holds).count() as f64;
+                [of("conformal_set", &holds), of("conformal_size", &size)]
             }
         }
     }
@@ -315,23 +333,29 @@ impl LeastKnown {
     }
 }
 
-/// The names of the columns of uncertainty.
-fn names_of(parts: &Decomposition) -> Vec<&'static str> {
+/// The columns of uncertainty, in lines for these rows and columns.
+fn columns_of<C: Iterator<Item = (usize, usize)>>(
+    parts: &Decomposition,
+    cells: impl Fn() -> C,
+) -> Vec<(String, Vec<f64>)> {
+    let of_row = |name: &str, part: &Array2<f64>| {
+        (name.to_string(), cells().map(|(row, _)| part[(row, 0)]).collect())
+    };
+    let sd = |name: &str, part: &Array2<f64>| {
+        (name.to_string(), cells().map(|cell| part[cell].sqrt()).collect())
+    };
     match parts.are_entropies {
-        true => vec!["entropy", "expected_entropy", "mutual_information"],
-        false => vec!["new_sd", "noise_sd"],
+        true => vec![
+            of_row("entropy", &parts.total),
+            of_row("expected_entropy", &parts.noise),
+            of_row("mutual_information", &parts.of_mean),
+        ],
+        false => vec![sd("new_sd", &parts.total), sd("noise_sd", &parts.noise)],
     }
 }
 
-/// Their cells in a line, of which a row has `columns`.
-fn cells_of(parts: &Decomposition, line: usize, columns: usize) -> Vec<String> {
-    let (row, column) = (line / columns, line % columns);
-    match parts.are_entropies {
-        true => {
-            [&parts.total, &parts.noise, &parts.of_mean].map(|p| p[(row, 0)].to_string()).to_vec()
-        }
-        false => [&parts.total, &parts.noise].map(|p| p[(row, column)].sqrt().to_string()).to_vec(),
-    }
+fn no_line() -> Failure {
+    Failure::error("the predictions: a row without a line")
 }
 
 /// An error about a row of the table, with its line.
@@ -345,60 +369,6 @@ pub fn in_file(error: Error, path: &Path, lines: &Lines) -> Failure {
         other => other,
     };
     Failure::error(error.in_words(&words::NewRows))
-}
-
-/// The predictions as lines of CSV, of which the first row has the number `first`, with the line of each
-/// row in the table, or its row there if that has no lines.
-fn csv(
-    predictions: &Predictions,
-    (regions, parts): (&Option<Regions>, &Option<Decomposition>),
-    first: usize,
-    lines: &Lines,
-    args: &PredictArgs,
-    is_raw: bool,
-) -> Result<String, Failure> {
-    let place = if lines.unit() == "row" { "table_row" } else { "line" };
-    let columns = predictions.mean().len_of(Axis(3));
-    let with_lines = || -> Result<String, Box<dyn std::error::Error>> {
-        let mut bytes = Vec::new();
-        predictions.write_csv_at(&mut bytes, &args.times)?;
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(&bytes[..]);
-        let mut text = String::with_capacity(bytes.len());
-        for (i, record) in reader.records().enumerate() {
-            let record = record?;
-            // The first cell is the number of the row in the block.
-            match record[0].parse::<usize>() {
-                Ok(row) => {
-                    //~ predict-line
-                    let line = lines.get(first + row).ok_or("a row without a line")?;
-                    text.push_str(&format!("{},{line}", first + row)); //~ predict-row
-                }
-                Err(_) if i == 0 && first > 0 => continue,
-                Err(_) => text.push_str(&format!("{},{place}", &record[0])),
-            }
-            for cell in record.iter().skip(1) {
-                let cell = if is_raw { unguarded(cell) } else { cell };
-                text.extend([",", &csv_cell(cell)]);
-            }
-            if let Some(regions) = regions {
-                let cells = match i.checked_sub(1) {
-                    None => regions.names().map(String::from),
-                    Some(line) => regions.cells(line, columns),
-                };
-                text.extend(cells.map(|cell| format!(",{cell}")));
-            }
-            if let Some(parts) = parts {
-                let cells = match i.checked_sub(1) {
-                    None => names_of(parts).into_iter().map(String::from).collect(),
-                    Some(line) => cells_of(parts, line, columns),
-                };
-                text.extend(cells.into_iter().map(|cell| format!(",{cell}")));
-            }
-            text.push('\n');
-        }
-        Ok(text)
-    };
-    with_lines().map_err(|e| Failure::error(format!("the predictions: {e}")))
 }
 
 /// The rows of a table, for a note on them.
@@ -468,7 +438,7 @@ impl Rows<'_> {
                     if values <= Self::SHOWN {
                         //~ predict-outside-line
                         let outside = Outside { row: line, value, range: range.clone() };
-                        first.push(outside.to_string().replacen("row", self.lines.unit(), 1));
+                        first.push(outside.in_words(self.lines.unit()));
                     }
                 }
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::dates::Dates;
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Cells, CsvReader, Dataset, Fill, Response, Schema, Task};
-use bnn_mcmc::diagnostics::{Summary, SummaryRow};
+use bnn_mcmc::diagnostics::SummaryRow;
 use bnn_mcmc::fit;
 use bnn_mcmc::ndarray::Array2;
 use bnn_mcmc::sampler::StopHandle;
@@ -330,19 +330,12 @@ impl Fit {
             match of_parameters {
                 true => fit.draws().summary(),
                 false => {
-                    let judged = fit.judged()?;
-                    let summary = match fit.response_scaler() {
-                        Some(scaler) => judged.unscaled(scaler)?.summary()?,
-                        None => judged.summary()?,
+                    let (judged, rows) = (fit.judged()?, fit.judged_rows());
+                    let judged = match fit.response_scaler() {
+                        Some(scaler) => judged.unscaled(scaler)?,
+                        None => judged,
                     };
-                    let rows = fit.judged_rows();
-                    let columns = summary.rows.len() / rows.len().max(1);
-                    let named = summary.rows.into_iter().enumerate().map(|(k, row)| {
-                        let column = row.name.split_once(", ").map_or("", |(_, column)| column);
-                        let name = format!("row {}, {column}", rows[k / columns.max(1)]);
-                        SummaryRow { name, ..row }
-                    });
-                    Ok(Summary { rows: named.collect() })
+                    judged.summary_named(|row, column| format!("row {}, {column}", rows[row]))
                 }
             }
         };
@@ -465,8 +458,8 @@ impl Fit {
 
     /// The settings of the fit in words, except for reading files: there was none.
     fn recipe(&self) -> String {
-        let recipe = self.0.recipe().to_string();
-        recipe.lines().filter(|line| !line.starts_with("file ")).collect::<Vec<_>>().join("\n")
+        let lines = self.0.recipe().in_words().into_iter().filter(|line| line.name != "file");
+        lines.map(|line| line.to_string()).collect::<Vec<_>>().join("\n")
     }
 
     /// The search that has chosen the model, if one has: as JSON, and in words, a table before its sentences.

@@ -186,7 +186,8 @@ impl Recipe {
         let (chosen, pace) = self.search(data, origin, deadline)?;
         let (chosen, pace) = chosen.in_time(start, pace, data);
         let chosen = chosen.sized(start, pace);
-        chosen.report(&chosen.model_lines(columns));
+        let lines = chosen.model_in_words(columns);
+        chosen.report(&lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
         Ok(chosen)
     }
 

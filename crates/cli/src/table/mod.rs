@@ -22,7 +22,7 @@ use bnn_mcmc::fit::{Fit, Recipe};
 use bnn_mcmc::message::Advice;
 
 use self::cell::Cell;
-pub use self::write::Predicted;
+pub use self::write::{Block, Predicted};
 
 /// A table that was given by its path.
 pub enum Table {

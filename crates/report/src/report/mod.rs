@@ -153,7 +153,12 @@ impl<'a> Findings<'a> {
             Some(scaler) => judged.unscaled(scaler),
             None => Ok(judged),
         };
-        let predictions = Self::named(fit, own_units(all_draws)?.summary()?);
+        let class = if fit.training().response().classes().is_some() { "class " } else { "" };
+        let judged_rows = fit.judged_rows();
+        let named = |row: usize, column: &str| {
+            format!("{}, {class}{column}", fit.training_row_name(judged_rows[row]))
+        };
+        let predictions = own_units(all_draws)?.summary_named(named)?;
         let judged = own_units(few.judged()?)?;
         let all = fit.validation().unwrap_or(fit.training());
         let of = all.rows();
@@ -182,19 +187,6 @@ impl<'a> Findings<'a> {
             are_new,
             loo,
         })
-    }
-
-    /// The summary with the rows named by their lines in the file.
-    fn named(fit: &Fit, summary: Summary) -> Summary {
-        let judged = fit.judged_rows();
-        let columns = summary.rows.len() / judged.len().max(1);
-        let class = if fit.training().response().classes().is_some() { "class " } else { "" };
-        let named = |(k, row): (usize, SummaryRow)| {
-            let column = row.name.split_once(", ").map_or("", |(_, column)| column);
-            let name = fit.training_row_name(judged[k / columns.max(1)]);
-            SummaryRow { name: format!("{name}, {class}{column}"), ..row }
-        };
-        Summary { rows: summary.rows.into_iter().enumerate().map(named).collect() }
     }
 
     /// A sentence on the names of rows: lines of a file, or places in a data set.

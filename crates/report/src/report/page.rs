@@ -3,7 +3,7 @@
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{Dataset, Lines, Response};
 use bnn_mcmc::diagnostics::{ESS_PER_CHAIN, Outcome, SummaryRow, quantile};
-use bnn_mcmc::fit::{Search, Trial, Tried};
+use bnn_mcmc::fit::{RecipeLine, Search, Trial, Tried};
 use bnn_mcmc::predict::{Loo, PredictiveCheck};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -220,9 +220,7 @@ fn response(train: &Dataset, names: &[String]) -> Markup {
 fn model(findings: &Findings) -> Markup {
     let fit = findings.fit;
     let (draws, info) = (fit.draws(), fit.draws().info());
-    // A line of a recipe is a name and its value.
-    let recipe = fit.recipe().to_string();
-    let lines: Vec<_> = recipe.lines().filter_map(|line| line.split_once(' ')).collect();
+    let lines = fit.recipe().in_words();
     let is_shown = |name: &str| !["response", "file", "folder"].contains(&name);
     let warm_up_divergences: u64 = info.warmup_divergences.iter().sum();
     let climbed = info.climbed.iter().filter(|gradients| **gradients > 0).count();
@@ -231,13 +229,13 @@ fn model(findings: &Findings) -> Markup {
         "model",
         html! {
             dl {
-                @for (name, text) in lines.iter().filter(|(name, _)| is_shown(name)) {
+                @for RecipeLine { name, text } in lines.iter().filter(|line| is_shown(line.name)) {
                     dt { (capitalised(name)) }
                 dd {
                     @match (*name, fit.training().response().class_names().map(<[String]>::len)) {
                         ("noise", Some(2)) => "Bernoulli, one output",
                         ("noise", Some(classes)) => { "categorical, " (classes) " outputs" },
-                        _ => (marked_up(text.trim())),
+                        _ => (marked_up(text)),
                     }
                 }
                 }
@@ -268,8 +266,8 @@ fn model(findings: &Findings) -> Markup {
                     (warm_up_divergences) " more in warm-up"
                 }
             }
-            @for (_, text) in lines.iter().filter(|(name, _)| *name == "file") {
-                details { summary { "How the file was read" } pre { (text.trim()) } }
+            @for line in lines.iter().filter(|line| line.name == "file") {
+                details { summary { "How the file was read" } pre { (line.text) } }
             }
         },
     )
