@@ -12,8 +12,9 @@ use crate::Error;
 use crate::data::{Dataset, Schema, Split};
 use crate::message::{Choice, count, duration};
 
-/// The time of a fit whose model the data choose, until it has settled and until it has converged.
+/// The time of a fit whose model the data choose, until it has settled, on [many rows](MANY_ROWS), and until it has converged.
 const SETTLES_WITHIN: Duration = Duration::from_secs(60);
+const MANY_SETTLE_WITHIN: Duration = Duration::from_secs(180);
 const CONVERGES_WITHIN: Duration = Duration::from_secs(600);
 /// The share of it that the search may take.
 pub(super) const SEARCH: f64 = 0.4;
@@ -244,7 +245,11 @@ impl Recipe {
     }
 
     fn usual_limit(&self) -> Duration {
-        if self.settles() { SETTLES_WITHIN } else { CONVERGES_WITHIN }
+        match (self.settles(), self.has_many_rows) {
+            (true, false) => SETTLES_WITHIN,
+            (true, true) => MANY_SETTLE_WITHIN,
+            (false, _) => CONVERGES_WITHIN,
+        }
     }
 
     /// Whether a run whose number of draws is open ends when predictions have settled.

@@ -208,7 +208,7 @@ pub struct SamplerSettings {
     pub threads: Option<usize>,
     /// The minutes that the choice of a model and the run may take, as far as it can be foreseen: numbers of iterations
     /// that are not given are smaller if need be. Where the model is given, nothing depends on the time [default: 1 until
-    /// predictions have settled, 10 until chains have converged]
+    /// predictions have settled, 3 on 10,000 rows or more, 10 until chains have converged]
     #[arg(long, value_name = "MINUTES", allow_hyphen_values = true)]
     pub minutes: Option<f64>,
     /// What a run ends with, unless the number of draws is given [default: settled where the data choose the model]

@@ -141,7 +141,8 @@ pub(super) struct ColumnsOf {
 /// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`] where rows have no weights, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000; of [`Method::Ensemble`] 8, 4,100 and 60; where the data choose the model, [by the time](Self::within) |
-/// | [`within`](Self::within) | 10 minutes where the data choose the model, else no limit |
+/// | [`within`](Self::within) | where the data choose the model 1 minute, on 10,000 rows or more 3 minutes, until chains have converged 10 minutes; else no limit |
+/// | [`run_until`](Self::run_until) | where the data choose the model [`RunUntil::Settled`], else all draws are made |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
 ///

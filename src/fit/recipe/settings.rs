@@ -33,17 +33,20 @@ impl Recipe {
     /// The time that a fit may take, the [search](crate::fit::Search) of a model included, as far as it can be foreseen: what
     /// gives way are iterations of warm-up and draws that were not asked for. The forecast for chains on all rows is 1.3 times
     /// the pace of the chosen model's chains on the folds (the median of 36 runs). Of 1,000, 500, 300, 200 and 150 iterations
-    /// of warm-up the first is taken with which warm-up and as many draws, of 150 only 100, take two thirds of the time that is
-    /// left or less, or the last. Then **chains run until they have converged**: if the [verdict](crate::fit::Fit::verdict) is another one they make twice as many
+    /// of warm-up, where predictions are to [settle](Self::run_until) of the last three, the first is taken with which warm-up and the first
+    /// draws take two thirds of the time that is left or less, or the last. The first draws are 100, and as many as iterations of warm-up, of 150 only
+    /// 100, where chains are to converge. Then **chains run until predictions have settled, or chains have converged**: if the
+    /// [verdict](crate::fit::Fit::verdict) is another one they make twice as many
     /// draws, and again, at most 16 times as many, as long as the forecast of all stays within two thirds of the time. They double them once more
-    /// if four times as many seem to be enough by R-hat - 1, which shrinks with the number of draws, and by effective draws, which grow with it. The draws of all
+    /// if four times as many seem to be enough by how errors shrink. The draws of all
     /// chains have at most 2^27 numbers (1 GB, and at most a quarter of the [memory](crate::memory::limit)), and so has one number of each draw for each training row. **The run ends when nine tenths
-    /// of the time are over**, with the draws that there are, at least 100 of each chain; warm-up is not cut short, and draws that were asked for are all made. It also ends early where R-hat and
-    /// effective draws are good and the verdict is bad for another reason.
+    /// of the time are over**, with the draws that there are, at least 100 of each chain; warm-up is not cut short, and draws that were asked for are all made. It also ends early where
+    /// the verdict is bad for a reason that more draws do not mend.
     ///
     /// All this is written down with the fit, and those settings make the same draws on any machine; a run that goes on in
-    /// its folder does not look at the clock again. A candidate that has not predicted all rows after two fifths of the time
-    /// is out. Without this call 10 minutes where a model is chosen and warm-up or draws are not given. Where the model was
+    /// its folder does not look at the clock again. After two fifths of the time candidates have predicted what they have.
+    /// Without this call one minute where a model is chosen and warm-up or draws are not given, three minutes on 10,000 rows or more, and ten minutes until chains have
+    /// converged. Where the model was
     /// given, nothing depends on the time. Completed tables of an [imputation](Self::impute) share it.
     pub fn within(self, time: Duration) -> Self {
         Self { within: Some(time), ..self }

@@ -41,8 +41,11 @@ pub(super) const STREAM: u64 = u64::MAX - 1;
 /// ```
 ///
 /// in the response's own units, so that candidates with and without a transform compare. The chosen one is the simplest
-/// whose mean is at most one standard error below the best one's, with the error of the mean difference over paired
-/// rows. Where a network is chosen for one real response of 250 rows or more, [`NetworkDeep`](Candidate::NetworkDeep) is
+/// whose mean is at most one standard error, or 0.005, below the best one's, with the error of the mean difference over paired
+/// rows. **Candidates race over the folds**: after each of them those are out that are two and a half standard errors behind another one, or
+/// that, at one standard error above their mean, would not be 0.005 better than a simpler one. Where the time for a search is over, the rows
+/// count that all that are left have predicted. The transform of a positive response is chosen before, by linear models: the logarithm, or
+/// Yeo and Johnson's power. Where a network is chosen for one real response of 250 rows or more, [`NetworkDeep`](Candidate::NetworkDeep) is
 /// compared as well, if its chains would end in time. The folds have four fifths of the rows, and chains are short and single, which is to the disadvantage of the
 /// larger models.
 ///
