@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Response;
 use crate::choice::choice;
 
 /// The kind of the response.
@@ -15,6 +16,53 @@ pub enum Task {
     Counts,
     /// Times, some of which are known only to be longer, or to lie between bounds.
     Survival,
+}
+
+impl Task {
+    /// The task that has such responses.
+    pub fn of(response: &Response) -> Self {
+        match response {
+            Response::Real(_) => Self::Regression,
+            Response::Classes { .. } => Self::Classification,
+            Response::Counts(_) => Self::Counts,
+            Response::Censored { .. } => Self::Survival,
+        }
+    }
+
+    /// Whether the response is a class.
+    pub fn has_classes(self) -> bool {
+        self == Self::Classification
+    }
+
+    /// Whether the response is counts.
+    pub(crate) fn has_counts(self) -> bool {
+        self == Self::Counts
+    }
+
+    /// Whether the response is numbers with bounds.
+    pub fn has_bounds(self) -> bool {
+        self == Self::Survival
+    }
+
+    /// The response in a word.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Regression => "real",
+            Self::Classification => "classes",
+            Self::Counts => "counts",
+            Self::Survival => "times",
+        }
+    }
+
+    /// The most columns of the response in a table, and how many it has, in words.
+    pub(super) fn most_columns(self) -> (usize, &'static str) {
+        match self {
+            Self::Regression => (usize::MAX, "one or more columns for regression"),
+            Self::Classification => (1, "one column for classification"),
+            Self::Counts => (usize::MAX, "one or more columns for counts"),
+            Self::Survival => (1, "one column for times"),
+        }
+    }
 }
 
 choice! { "task", Task {

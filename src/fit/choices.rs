@@ -3,58 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::choice::choice;
-use crate::data::Task;
-
-/// The distribution of responses around the predictions of the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Noise {
-    /// For real responses: [normal](crate::likelihood::Gaussian) with one standard deviation, which
-    /// is sampled. The default.
-    Gaussian,
-    /// For real responses: [normal](crate::likelihood::HeteroscedasticGaussian) with a standard
-    /// deviation whose logarithm is [linear in the features](crate::model::LogSd), apart from the
-    /// network.
-    Heteroscedastic,
-    /// For real responses: [Student's t](crate::likelihood::StudentTNoise), for outliers; scale and
-    /// degrees of freedom are sampled.
-    StudentT,
-    /// For real responses: [Student's t](crate::likelihood::StudentTNoise::heteroscedastic) with a scale
-    /// as of [`Heteroscedastic`](Self::Heteroscedastic) noise.
-    HeteroscedasticStudentT,
-    /// For shares between 0 and 1, real responses that are not standardised: [beta](crate::likelihood::Beta), with
-    /// the logit of the mean as the output; the precision is sampled.
-    Beta,
-    /// For counts: [Poisson](crate::likelihood::Poisson), whose variance is the mean.
-    Poisson,
-    /// For counts: [negative binomial](crate::likelihood::NegativeBinomial), whose dispersion is
-    /// sampled. The default.
-    NegativeBinomial,
-    /// For counts: [Poisson with extra zeros](crate::likelihood::ZeroInflated::poisson), whose share is sampled.
-    ZeroInflatedPoisson,
-    /// For counts: [negative binomial with extra zeros](crate::likelihood::ZeroInflated::negative_binomial);
-    /// share and dispersion are sampled.
-    ZeroInflatedNegativeBinomial,
-    /// For counts: [Poisson above 0](crate::likelihood::Hurdle::poisson), and zeros whose share is sampled.
-    HurdlePoisson,
-    /// For counts: [negative binomial above 0](crate::likelihood::Hurdle::negative_binomial), and zeros; their share and
-    /// the dispersion are sampled.
-    HurdleNegativeBinomial,
-    /// For times: [log-normal](crate::likelihood::Censored::log_normal), whose scale is sampled. The default.
-    LogNormal,
-    /// For times: [Weibull](crate::likelihood::Censored::weibull), whose shape is sampled.
-    Weibull,
-    /// For numbers with bounds, such as measurements below a limit of detection:
-    /// [normal](crate::likelihood::Censored::normal); the standard deviation is sampled.
-    Normal,
-    /// For classes in order: [cumulative logit](crate::likelihood::Ordinal), with one output and sampled cutpoints. The
-    /// order is the order of the classes' numbers in the [response](crate::data::Response::Classes), which for a
-    /// table is the one of [`CsvReader::classes`](crate::data::CsvReader::classes), else by size if the names
-    /// are numbers, and alphabetical if not. A fit that reports its
-    /// [progress](super::Recipe::progress) says it.
-    Ordinal,
-}
 
 /// The prior of a network's weights, on the scale of standardised features and response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -259,31 +207,6 @@ choice! { "end of a run", RunUntil {
         "Chains that have converged: for parameters, effects and tails";
 } }
 
-choice! { "noise", Noise {
-    Self::Gaussian, Self::Gaussian, "gaussian", "Real responses: normal, one standard deviation";
-    Self::Heteroscedastic, Self::Heteroscedastic, "heteroscedastic",
-        "Real responses: normal, a standard deviation that depends on the features";
-    Self::StudentT, Self::StudentT, "student_t", "Real responses: Student's t, for outliers";
-    Self::HeteroscedasticStudentT, Self::HeteroscedasticStudentT, "heteroscedastic_student_t",
-        "Real responses: Student's t, a scale that depends on the features";
-    Self::Beta, Self::Beta, "beta", "Shares between 0 and 1: beta, a precision that is sampled";
-    Self::NegativeBinomial, Self::NegativeBinomial, "negative_binomial",
-        "Counts: the variance exceeds the mean by a dispersion that is sampled";
-    Self::Poisson, Self::Poisson, "poisson", "Counts: the variance is the mean";
-    Self::ZeroInflatedNegativeBinomial, Self::ZeroInflatedNegativeBinomial,
-        "zero_inflated_negative_binomial", "Counts: negative binomial, with extra zeros";
-    Self::ZeroInflatedPoisson, Self::ZeroInflatedPoisson, "zero_inflated_poisson",
-        "Counts: Poisson, with extra zeros";
-    Self::HurdleNegativeBinomial, Self::HurdleNegativeBinomial, "hurdle_negative_binomial",
-        "Counts: negative binomial above 0, and zeros with a probability of their own";
-    Self::HurdlePoisson, Self::HurdlePoisson, "hurdle_poisson",
-        "Counts: Poisson above 0, and zeros with a probability of their own";
-    Self::LogNormal, Self::LogNormal, "log_normal", "Times: log-normal, a scale that is sampled";
-    Self::Weibull, Self::Weibull, "weibull", "Times: Weibull, a shape that is sampled";
-    Self::Normal, Self::Normal, "normal", "Numbers with bounds, of any sign: normal";
-    Self::Ordinal, Self::Ordinal, "ordinal", "Classes in the order of their numbers: cumulative logit";
-} }
-
 choice! { "weight prior", WeightPrior {
     Self::FanIn, Self::FanIn, "fan_in",
         "N(0, 1/H) for the weights of each layer after the first, of H inputs; N(0, 1) for all others";
@@ -305,34 +228,3 @@ choice! { "method", Method {
     Self::Ensemble, Self::Ensemble, "ensemble",
         "Not the posterior, in haste: members that are optimised, then sampled for a short while";
 } }
-
-impl Noise {
-    /// The task whose responses scatter in this way.
-    pub fn task(self) -> Task {
-        match self {
-            Self::Gaussian
-            | Self::Heteroscedastic
-            | Self::StudentT
-            | Self::HeteroscedasticStudentT
-            | Self::Beta => Task::Regression,
-            Self::Poisson
-            | Self::NegativeBinomial
-            | Self::ZeroInflatedPoisson
-            | Self::ZeroInflatedNegativeBinomial
-            | Self::HurdlePoisson
-            | Self::HurdleNegativeBinomial => Task::Counts,
-            Self::LogNormal | Self::Weibull | Self::Normal => Task::Survival,
-            Self::Ordinal => Task::Classification,
-        }
-    }
-
-    /// The noise of a task unless another is chosen. Classes have none unless they are in order.
-    pub fn default_of(task: Task) -> Option<Self> {
-        match task {
-            Task::Regression => Some(Self::Gaussian),
-            Task::Counts => Some(Self::NegativeBinomial),
-            Task::Survival => Some(Self::LogNormal),
-            Task::Classification => None,
-        }
-    }
-}

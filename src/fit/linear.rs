@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::choices::{Candidate, Noise};
+use super::choices::Candidate;
+use super::kinds::Noise;
 use super::{Fit, Parts, Recipe};
 use crate::Error;
 

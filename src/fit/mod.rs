@@ -35,6 +35,7 @@ mod folder;
 mod forecast;
 mod imputed;
 mod inputs;
+mod kinds;
 mod likelihood;
 mod linear;
 mod parts;
@@ -57,8 +58,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use self::checks::PredictiveChecks;
-pub use self::choices::{Candidate, Method, Noise, RunUntil, WeightPrior};
+pub use self::choices::{Candidate, Method, RunUntil, WeightPrior};
 pub use self::forecast::{Forecast, ForecastRun};
+pub use self::kinds::Noise;
 pub use self::likelihood::AnyLikelihood;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::{DrawnRows, Recipe};
@@ -71,6 +73,7 @@ pub use self::words::RecipeLine;
 use crate::Error;
 use crate::data::{Columns, Dataset, Lines, Scaler, Schema, Split, StandIn, Task};
 use crate::diagnostics::Verdict;
+use crate::error::Row;
 use crate::draws::Draws;
 use crate::model::{LogSd, Mlp, NonCentred, Offset, Skip};
 use crate::posterior::Posterior;
@@ -128,6 +131,27 @@ struct Origin {
     dropped: Vec<usize>,
     /// The cells that something else stands in for.
     stand_ins: Vec<StandIn>,
+}
+
+impl Origin {
+    /// The place of a row in its file, or its number.
+    fn row(&self, row: usize) -> Row {
+        let place = self.lines.as_ref().and_then(|lines| lines.place(row));
+        place.unwrap_or(Row::Number(row + 1))
+    }
+
+    /// The error of a value of the response that is none.
+    fn wrong_response(
+        &self,
+        data: &Dataset,
+        (row, column): (usize, usize),
+        problem: String,
+        advice: &'static str,
+    ) -> Error {
+        let column = data.response_names()[column].clone();
+        let (table, advice) = ("response".into(), vec![advice.into()]);
+        Error::Cell { table, row: self.row(row), column, problem, advice }
+    }
 }
 
 impl Fit {

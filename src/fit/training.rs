@@ -16,9 +16,7 @@ use crate::predict::Predictions;
 impl Parts {
     pub(super) fn new(recipe: Recipe, data: Cow<Dataset>, origin: Origin) -> Result<Self, Error> {
         let recipe = recipe.for_rows(&data)?;
-        recipe.check_transform(&data, &origin)?;
-        recipe.check_shares(&data, &origin)?;
-        recipe.check_times(&data, &origin)?;
+        recipe.check_response(&data, &origin)?;
         // Indicators of groups and an offset come after the features, and are neither scaled nor learnt from.
         let n_features = recipe.columns_of(&data)?.features;
         let learnt = |ranges: Vec<FeatureRange>| -> Vec<FeatureRange> {
@@ -66,8 +64,7 @@ impl Parts {
         let mut scaled = features.scale_features(&model_rows)?;
         drop(first_rows);
         drop(model_rows);
-        let response = match train.response().real() {
-            Some(_) if recipe.has_shares() => None,
+        let response = match train.response().real().filter(|_| recipe.kind().is_scaled()) {
             Some(_) => {
                 let (scaling, first) =
                     (Standardise::new().after(recipe.transform), scaled.first(learnt_from));

@@ -2,13 +2,10 @@
 
 use std::fmt;
 
-use super::choices::{Candidate, Method, Noise, WeightPrior};
-use super::recipe::{
-    ASCENT, CUTPOINTS, DEGREES, DISPERSION, EXTRA_ZEROS, GROUPS, LOG_SD_BIAS, LOG_SD_SLOPES,
-    MEMBER_PATH, PRECISION, ROWS_OF_STEP, Recipe, SCALES, SQUARED_SCALE, START, TIME_SCALE,
-};
+use super::choices::{Candidate, Method, WeightPrior};
+use super::recipe::{ASCENT, GROUPS, MEMBER_PATH, ROWS_OF_STEP, Recipe, SCALES, START};
 use super::search::DEEP_ROWS;
-use crate::data::{Columns, Task, Transform};
+use crate::data::{Columns, Transform};
 use crate::message::{count, listed};
 use crate::sampler::{Hmc, Mams, Nuts, Preconditioner};
 
@@ -57,13 +54,7 @@ impl Recipe {
         if let Some(model) = self.model {
             return model.of(self, columns).in_words();
         }
-        let kind = match self.task {
-            Task::Regression => "real",
-            Task::Classification => "classes",
-            Task::Counts => "counts",
-            Task::Survival => "times",
-        };
-        let mut lines = vec![line("response", format!("{response}, {kind}"))];
+        let mut lines = vec![line("response", format!("{response}, {}", self.task.word()))];
         if self.is_open() {
             lines.push(self.validation_in_words());
             let candidates = self.first_candidates(columns).into_iter().map(|c| c.to_string());
@@ -166,8 +157,8 @@ impl Recipe {
             lines.push(line("groups", text));
         }
         lines.push(line("weights", self.weights_in_words()));
-        lines.push(line("noise", self.noise_in_words()));
-        if self.scales_response() && self.transform != Transform::None && self.has_tails() {
+        lines.push(line("noise", self.kind().in_words()));
+        if self.transform != Transform::None && self.kind().has_tails() {
             let of = self.transform.in_words();
             let text = format!("medians: after {of} this noise need not have a mean");
             lines.push(line("predicts", text));
@@ -182,11 +173,6 @@ impl Recipe {
         lines
     }
 
-    /// Whether the response is standardised, as the features are.
-    fn scales_response(&self) -> bool {
-        self.task == Task::Regression && !self.has_shares()
-    }
-
     /// What is standardised, by which rows.
     fn scaling_in_words(&self) -> String {
         let by = |power: Transform| match power {
@@ -196,7 +182,7 @@ impl Recipe {
         let of_features = self.transform_of_features();
         let features = format!("features{}", by(of_features));
         let scaled = match self.transform {
-            _ if !self.scales_response() => features,
+            _ if !self.kind().is_scaled() => features,
             power if power == of_features => format!("features and response{}", by(power)),
             Transform::None => format!("{features} and response"),
             power => {
@@ -228,7 +214,7 @@ impl Recipe {
 
     /// Where the chains start.
     fn starts_in_words(&self) -> String {
-        let bias = self.bias_in_words();
+        let bias = self.kind().bias_in_words();
         let bias = bias.map(|(mean, _)| format!(", around {mean} for the output's bias"));
         let ascent = match self.ascends() {
             true => format!(", then {ASCENT} steps of Adam on {ROWS_OF_STEP} rows each"),
@@ -292,7 +278,7 @@ impl Recipe {
     }
 
     fn integrated_out(&self) -> &'static str {
-        if self.is_by_row() {
+        if self.kind().is_by_row() {
             "output weights of the mean integrated out"
         } else {
             "output layer integrated out"
@@ -300,7 +286,7 @@ impl Recipe {
     }
 
     fn weights_in_words(&self) -> String {
-        let bias = match self.bias_in_words() {
+        let bias = match self.kind().bias_in_words() {
             Some((mean, variance)) => {
                 let mean = mean.trim_start_matches("the ");
                 format!("; N({mean}, {variance}) for the output's bias")
@@ -325,7 +311,7 @@ impl Recipe {
             WeightPrior::Normal { sd } => format!("N(0, {sd}^2)"),
             WeightPrior::Ard => format!("N(0, v_j) from input j, sqrt(v_j) ~ C+(0, 1); {rest}"),
             WeightPrior::Scales => {
-                let scale = self.output_scale();
+                let scale = self.kind().output_scale();
                 let half_t = format!("half-t with {SCALES} degrees of freedom");
                 let skip = if self.has_skip() { ", and of the linear part" } else { "" };
                 if self.curves {
@@ -347,88 +333,5 @@ impl Recipe {
             ),
         };
         prior + &bias
-    }
-
-    /// Mean and variance of the prior of the output's bias, where it has one of its own.
-    fn bias_in_words(&self) -> Option<(&'static str, String)> {
-        match self.task {
-            Task::Counts => Some(("the log of the mean count", "1".into())),
-            Task::Regression if self.has_shares() => {
-                Some(("the logit of the mean share", "1".into()))
-            }
-            Task::Classification if self.is_ordinal() => {
-                Some(("log(number of classes - 1)", format!("{}^2", CUTPOINTS.0)))
-            }
-            Task::Regression | Task::Classification | Task::Survival => None,
-        }
-    }
-
-    /// The likelihood.
-    fn noise_in_words(&self) -> String {
-        match self.noise.or(Noise::default_of(self.task)) {
-            Some(noise @ (Noise::Ordinal | Noise::Beta)) => noise.in_words(),
-            Some(noise) if self.task != Task::Classification => noise.in_words(),
-            _ => "Bernoulli of two classes, one output; categorical of more, an output for each"
-                .into(),
-        }
-    }
-}
-
-impl Noise {
-    /// The distribution of an observation, and the priors of its parameters.
-    fn in_words(self) -> String {
-        let normal = |what: &str, (mean, sd): (f64, f64)| format!("{what} ~ N({mean}, {sd}^2)");
-        let (shape, scale) = SQUARED_SCALE;
-        let squared_scale = format!("tau^2 ~ inverse gamma of shape {shape} and scale {scale}");
-        let bias = normal("bias", LOG_SD_BIAS);
-        let log_sd =
-            format!("linear in the features, with slopes ~ N(0, {LOG_SD_SLOPES}^2) and {bias}");
-        let degrees = normal("log degrees of freedom", DEGREES);
-        let dispersion = normal("log dispersion", DISPERSION);
-        let zeros = normal("logit of the share", EXTRA_ZEROS);
-        let times = |family: &str| {
-            format!(
-                "{family} times with bounds, the output is the location, both in units of the training rows' spread \
-                 around their centre, {}",
-                normal("log scale", TIME_SCALE)
-            )
-        };
-        let negative_binomial =
-            format!("negative binomial, the log of the mean is the output, {dispersion}");
-        match self {
-            Self::Gaussian => format!("normal, one standard deviation tau, {squared_scale}"),
-            Self::Heteroscedastic => format!("normal, its log standard deviation is {log_sd}"),
-            Self::StudentT => format!("Student's t of scale tau, {squared_scale}, {degrees}"),
-            Self::HeteroscedasticStudentT => {
-                format!("Student's t, its log scale is {log_sd}, {degrees}")
-            }
-            Self::Beta => format!(
-                "beta, the logit of the mean is the output, {}",
-                normal("log precision", PRECISION)
-            ),
-            Self::Poisson => "Poisson, the log of the mean is the output".into(),
-            Self::NegativeBinomial => negative_binomial,
-            Self::ZeroInflatedPoisson => {
-                format!("Poisson, the log of the mean is the output, and extra zeros, {zeros}")
-            }
-            Self::ZeroInflatedNegativeBinomial => {
-                format!("{negative_binomial}, and extra zeros, {zeros}")
-            }
-            Self::HurdlePoisson => format!(
-                "zeros, {zeros}, and Poisson above 0, the log of the mean with its zeros is the output"
-            ),
-            Self::HurdleNegativeBinomial => format!(
-                "zeros, {zeros}, and negative binomial above 0, the log of the mean with its zeros is the \
-                 output, {dispersion}"
-            ),
-            Self::LogNormal => times("log-normal"),
-            Self::Weibull => times("Weibull"),
-            Self::Normal => times("normal"),
-            Self::Ordinal => format!(
-                "cumulative logit of the classes in their order, one output, the first cutpoint at 0, log \
-                 increments of the others ~ N(m, {}^2), m as of classes of one size",
-                CUTPOINTS.1
-            ),
-        }
     }
 }

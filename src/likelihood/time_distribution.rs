@@ -23,7 +23,7 @@ impl TimeFamily {
         self != Self::Normal
     }
 
-    pub(super) fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Normal => "normal",
             Self::LogNormal => "log-normal",

@@ -7,9 +7,10 @@ use std::time::Instant;
 use super::{DrawnRows, Recipe, Sizes, at_least_two};
 use crate::Error;
 use crate::data::{CsvData, CsvReader, Dataset, Schema, Transform, TypedTable};
-use crate::fit::choices::{Noise, RunUntil};
+use crate::fit::choices::RunUntil;
 use crate::fit::folder::{CHECKPOINT, LOCK, check_entries};
 use crate::fit::forecast::{LEAST, MOST_DOUBLINGS, SEARCH};
+use crate::fit::kinds::Noise;
 use crate::fit::saved::{DATA, FIT, Read, problem, read};
 use crate::fit::{Fit, Origin, Parts, folder, imputed, run};
 use crate::message::{Advice, Setting, listed};
@@ -129,7 +130,7 @@ impl Recipe {
         let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
         chosen.check_ensemble()?;
         let parts = Parts::new(chosen, complete, origin)?;
-        if let Some(names) = parts.data.response().class_names().filter(|_| self.is_ordinal()) {
+        if let Some(names) = parts.data.response().class_names().filter(|_| self.noise.is_some()) {
             self.report(&format!("classes in order: {}", names.join(" < ")));
         }
         match &self.folder {

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::choices::{Candidate, Method, Noise, RunUntil, WeightPrior};
+use super::choices::{Candidate, Method, RunUntil, WeightPrior};
+use super::kinds::{self, Kind, Noise};
 use super::search::Search;
 use super::told::{Listener, Told};
 use super::{AnyLikelihood, Network, imputed};
@@ -26,27 +27,8 @@ use crate::message::{Setting, count};
 use crate::model::Activation;
 use crate::posterior::Posterior;
 use crate::sampler::StopHandle;
-/// Shape and scale of the inverse gamma prior of squared scales of noise.
-pub(super) const SQUARED_SCALE: (f64, f64) = (0.5, 0.005);
-/// Mean and standard deviation of the log of degrees of freedom.
-pub(super) const DEGREES: (f64, f64) = (2.0, 1.0);
-/// Standard deviation of the slopes of log standard deviations of noise in the features, and mean and standard
-/// deviation of their biases.
-pub(super) const LOG_SD_SLOPES: f64 = 0.5;
-pub(super) const LOG_SD_BIAS: (f64, f64) = (-1.5, 1.5);
-/// Mean and standard deviation of the log of a dispersion.
-pub(super) const DISPERSION: (f64, f64) = (1.0, 1.5);
-/// Mean and standard deviation of the logits of the shares of extra zeros and of all zeros.
-pub(super) const EXTRA_ZEROS: (f64, f64) = (0.0, 1.5);
-/// Mean and standard deviation of the log of a precision of shares.
-pub(super) const PRECISION: (f64, f64) = (2.5, 1.5);
 /// Degrees of freedom of the half-t prior of the standard deviation of intercepts of groups.
 pub(super) const GROUPS: f64 = 3.0;
-/// Mean and standard deviation of the log of the scale of times.
-pub(super) const TIME_SCALE: (f64, f64) = (-0.5, 1.0);
-/// Standard deviations of the first cutpoint between classes in order, and of the logs of the increments of the
-/// others. Their means give classes of about one size.
-pub(super) const CUTPOINTS: (f64, f64) = (1.5, 1.0);
 /// Degrees of freedom of the half-t priors of [`WeightPrior::Scales`].
 pub(super) const SCALES: f64 = 30.0;
 /// The blocks of the log variances of [`WeightPrior::Scales`]: of the columns of the table, and of the outputs.
@@ -154,27 +136,8 @@ pub(super) struct ColumnsOf {
 /// the data chose, two cores): the starts take half a second, and the fit 7 minutes, after which the chains' means differ by 0.04 predictive standard
 /// deviations; without both, half of the 150 iterations of warm-up had taken 2.5 minutes, most of them for the latest ten.
 ///
-/// Priors of the likelihood's own parameters, on the scale of the standardised response:
-///
-/// | parameter | prior |
-/// | --- | --- |
-/// | squared scale of noise | inverse gamma of shape 1/2 and scale 1/200: tau = 0.1 / \|z\| with z standard normal |
-/// | degrees of freedom | e^N(2, 1) |
-/// | log standard deviation that is linear in the features | slopes N(0, 0.5^2), bias N(-1.5, 1.5^2) |
-/// | dispersion | e^N(1, 1.5^2) |
-/// | share of extra zeros, or of all zeros | its logit is N(0, 1.5^2): nearly uniform |
-/// | precision of shares | e^N(2.5, 1.5^2): a standard deviation of 0.03 to 0.4 around a mean of 1/2 |
-/// | standard deviation of the intercepts of [groups](Self::group) | half-t with 3 degrees of freedom of scale 1, of logits 2 |
-/// | scale of times | e^N(-0.5, 1), in units of the spread below |
-/// | increments of the K - 1 cutpoints of classes in order | e^N(log(2 log(K - 1) / (K - 2)), 1) |
-/// | the output's bias | of counts N(log of the mean count, 1), of shares N(logit of the mean share, 1), of K classes in order N(log(K - 1), 1.5^2) |
-///
-/// Of times, the output is in units of a spread around a centre: mean and standard deviation of a normal distribution of
-/// the log times of the training rows, by maximum likelihood given their bounds, so that times that are longer than they
-/// were followed are not taken for short ones. Log densities and predictions are in the unit of the times.
-///
-/// Of classes in order, the first cutpoint is 0, and minus the output's bias takes its place ([`Ordinal`](crate::likelihood::Ordinal)):
-/// at the mean of its prior the first class has the probability 1/K where all else is 0.
+/// The standard deviation of the intercepts of [groups](Self::group) is half-t with 3 degrees of freedom of scale 1, of logits 2.
+/// [`Noise`] has the priors of the likelihood's own parameters and of the output's bias.
 ///
 /// With these priors the posteriors are calibrated: of 150 simulated tables for each of 12 models (normal, Student-t, shares,
 /// classes with and without order, counts of five kinds, times of two), ranks of log likelihood, log prior, means and
@@ -311,6 +274,11 @@ impl Recipe {
             has_many_groups: false,
             has_many_rows: false,
         }
+    }
+
+    /// What the fit does in another way for its kind of response.
+    pub(super) fn kind(&self) -> &'static dyn Kind {
+        kinds::of(self.task, self.noise)
     }
 
     /// Tells a line to whoever is told of progress.

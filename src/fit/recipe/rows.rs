@@ -8,13 +8,11 @@ use rand::seq::SliceRandom;
 use super::{ColumnsOf, DrawnRows, MANY_ROWS, MOST_UNITS, Recipe, at_least_two};
 use crate::Error;
 use crate::data::Single::{InTest, InTraining};
-use crate::data::{Dataset, Response, Split, Task, indicator, new_group};
-use crate::error::Row;
+use crate::data::{Dataset, Split, indicator, new_group};
 use crate::fit::Origin;
 use crate::fit::search::STREAM;
 use crate::fit::training::check_features;
-use crate::likelihood::{NOT_AT_ENDS, NOT_AT_ZERO, SHARES, TIMES, is_share};
-use crate::message::{Advice, Setting, number};
+use crate::message::{Advice, Setting};
 use crate::rng::ChainRng;
 
 impl Recipe {
@@ -82,7 +80,7 @@ impl Recipe {
     ) -> Result<Vec<usize>, Error> {
         let mut rng = ChainRng::new(self.seed, STREAM).child(1);
         let n = n.min(from.len());
-        if self.task == Task::Classification && n < from.len() && n >= data.response().width() {
+        if self.task.has_classes() && n < from.len() && n >= data.response().width() {
             let of = data.rows_of(&from);
             let share = n as f64 / from.len() as f64;
             if let Ok(split) = of.stratified_rows(share, rng.next_u64(), InTest)
@@ -157,11 +155,11 @@ impl Recipe {
         }
         let first = data.first(rows);
         let (share, seed) = (self.validation, self.seed);
-        let mut split = match self.task {
+        let mut split = match self.task.has_classes() {
             //~ validation-classes
-            Task::Classification => first.stratified_rows(share, seed, InTraining)?,
+            true => first.stratified_rows(share, seed, InTraining)?,
             //~ validation-rows
-            _ => first.split_rows(share, seed)?,
+            false => first.split_rows(share, seed)?,
         };
         split.train.extend(rows..data.rows()); //~ new-rows-are-learnt-from
         Ok(Some(split))
@@ -191,67 +189,25 @@ impl Recipe {
         }
     }
 
-    /// An error if the response, whose rows are of `origin`, cannot be transformed as is asked for.
-    pub(in crate::fit) fn check_transform(
+    /// An error if the response, whose rows are of `origin`, cannot be learnt from, or not be transformed as is asked for.
+    pub(in crate::fit) fn check_response(
         &self,
         data: &Dataset,
         origin: &Origin,
     ) -> Result<(), Error> {
-        match data.response() {
-            _ if self.transform.is_none() => Ok(()),
-            Response::Real(y) => {
-                let place = |row| origin.lines.as_ref().and_then(|lines| lines.place(row));
-                let row = |row| place(row).unwrap_or(Row::Number(row + 1));
-                self.transform.check("response", y.view(), data.response_names(), row)
+        match data.response().real() {
+            _ if self.transform.is_none() => {}
+            Some(y) => {
+                let row = |row| origin.row(row);
+                self.transform.check("response", y.view(), data.response_names(), row)?;
             }
-            Response::Classes { .. } | Response::Counts(_) | Response::Censored { .. } => {
+            None => {
                 let found = format!("chosen for {}", self.task);
                 let allowed = "chosen for real responses alone";
-                Err(Error::argument("transform", found, allowed).of(Setting::Transform))
+                return Err(Error::argument("transform", found, allowed).of(Setting::Transform));
             }
         }
-    }
-
-    /// An error if the response, whose rows are of `origin`, is to be shares and is not.
-    pub(in crate::fit) fn check_shares(
-        &self,
-        data: &Dataset,
-        origin: &Origin,
-    ) -> Result<(), Error> {
-        let Some(y) = data.response().real().filter(|_| self.has_shares()) else { return Ok(()) };
-        if !self.transform.is_none() {
-            let allowed = "chosen for real responses other than shares, whose output is a logit";
-            let error = Error::argument("transform", "chosen for shares", allowed);
-            return Err(error.of(Setting::Transform));
-        }
-        let Some(((row, j), y)) = y.indexed_iter().find(|(_, y)| !is_share(**y)) else {
-            return Ok(());
-        };
-        let place = origin.lines.as_ref().and_then(|lines| lines.place(row));
-        let row = place.unwrap_or(Row::Number(row + 1));
-        let column = data.response_names()[j].clone();
-        let problem = format!("{} is no share, which must be {SHARES}", number(*y));
-        let (table, advice) = ("response".into(), vec![NOT_AT_ENDS.into()]);
-        Err(Error::Cell { table, row, column, problem, advice })
-    }
-
-    /// An error if times, whose rows are of `origin`, have no logarithm, or say nothing.
-    pub(in crate::fit) fn check_times(&self, data: &Dataset, origin: &Origin) -> Result<(), Error> {
-        let (Some(family), Some((lower, upper))) = (self.times(), data.response().bounds()) else {
-            return Ok(());
-        };
-        let column = data.response_names()[0].clone();
-        let is_time = |(l, u): &(&f64, &f64)| **u > 0.0 && (**l >= 0.0 || **l == f64::NEG_INFINITY);
-        let wrong = lower.iter().zip(upper).position(|row| family.is_of_logs() && !is_time(&row));
-        if let Some(row) = wrong {
-            let place = origin.lines.as_ref().and_then(|lines| lines.place(row));
-            let place = place.unwrap_or(Row::Number(row + 1));
-            let time = if upper[row] > 0.0 { lower[row] } else { upper[row] };
-            let problem = format!("{} is no time, which must be {TIMES}", number(time));
-            let (table, advice) = ("response".into(), vec![NOT_AT_ZERO.into()]);
-            return Err(Error::Cell { table, row: place, column, problem, advice });
-        }
-        Ok(())
+        self.kind().check(data, origin, self.transform)
     }
 
     /// The columns of x: the features, then the indicators of each grouping, then an offset.
@@ -296,8 +252,8 @@ impl Recipe {
 
     /// An error if the response has no exposure, or the last feature is none.
     pub(super) fn check_offset(&self, name: &str, data: &Dataset) -> Result<(), Error> {
-        let found = match data.response() {
-            Response::Counts(y) if y.ncols() == 1 => {
+        let found = match data.response().counts() {
+            Some(y) if y.ncols() == 1 => {
                 let last = data.feature_names().last();
                 last.filter(|last| *last != name).map(|last| format!("`{last}`"))
             }

@@ -15,7 +15,6 @@ use super::{
     OF_SKIP, OUTPUTS, RELEVANCE, ROWS_OF_STEP, Recipe, SHORT, START, Sizes,
 };
 use crate::Error;
-use crate::data::Task;
 use crate::draws::{Approximation, Draws, RunInfo};
 use crate::fit::choices::Method;
 use crate::fit::ensemble::{Held, Member};
@@ -104,12 +103,9 @@ impl Recipe {
     /// Whether the output weights of the mean can be integrated out of a network at a reasonable cost, for
     /// so many columns of a response.
     pub(in crate::fit) fn can_collapse(&self, columns: usize) -> bool {
-        let is_real = self.task == Task::Regression && !self.has_shares();
-        //~ weighted-columns
-        let several = self.has_one_variance() && !self.is_weighted();
-        let is_known = several || (is_real && columns == 1);
         let has_groups = !self.reader.groupings().is_empty();
-        is_known && self.layers().last().map_or(has_groups, |units| *units <= MOST_UNITS)
+        self.kind().can_collapse(columns, self.is_weighted())
+            && self.layers().last().map_or(has_groups, |units| *units <= MOST_UNITS)
     }
 
     /// Whether rows have weights, as far as is known: of a recipe before its rows, whether a column of them is named.
@@ -120,7 +116,7 @@ impl Recipe {
     /// Whether anything of a network is left where the output layer is integrated out: hidden layers, a model of
     /// the noise, or scales of groups.
     pub(super) fn has_rest(&self) -> bool {
-        !self.layers().is_empty() || self.is_by_row() || !self.reader.groupings().is_empty()
+        !self.layers().is_empty() || self.kind().is_by_row() || !self.reader.groupings().is_empty()
     }
 
     /// The most draws of each chain, of so many numbers each: fewer where chains run until they have converged and more

@@ -1,8 +1,9 @@
 //! The candidates of a search, and the recipe of each.
 
-use crate::data::{Dataset, FEW_GRADES, ROWS_OF_GRADE, Response, Task, Transform};
+use crate::data::{Dataset, FEW_GRADES, ROWS_OF_GRADE, Response, Transform};
 use crate::fit::Recipe;
-use crate::fit::choices::{Candidate, Method, Noise, WeightPrior};
+use crate::fit::choices::{Candidate, Method, WeightPrior};
+use crate::fit::kinds::Noise;
 
 /// The units of the hidden layer of a network that is a candidate.
 pub(super) const UNITS: usize = 20;
@@ -15,43 +16,17 @@ pub(super) const DEEP_TIMES: f64 = 4.0;
 impl Candidate {
     /// The recipe with this model, for so many columns of a response. What the recipe says itself stays.
     pub(in crate::fit) fn of(self, recipe: &Recipe, columns: usize) -> Recipe {
-        let usual = if recipe.takes_logs { Transform::Log } else { Transform::YeoJohnson };
-        let (noise, transform) = match (self, recipe.task) {
-            (Self::Network, Task::Regression) if columns == 1 => {
-                (Some(Noise::StudentT), Transform::None)
-            }
-            (
-                Self::LinearTransformed
-                | Self::Additive
-                | Self::NetworkTransformed
-                | Self::NetworkDeep,
-                Task::Regression,
-            ) if columns == 1 => (Some(Noise::StudentT), usual),
-            (Self::NetworkHeteroscedastic, _) => (Some(Noise::HeteroscedasticStudentT), usual),
-            (Self::LinearHurdle | Self::NetworkHurdle, _) => {
-                (Some(Noise::HurdleNegativeBinomial), Transform::None)
-            }
-            (Self::LinearWeibull | Self::NetworkWeibull, _) => {
-                (Some(Noise::Weibull), Transform::None)
-            }
-            (
-                Self::Linear
-                | Self::LinearTransformed
-                | Self::Additive
-                | Self::Network
-                | Self::NetworkTransformed
-                | Self::NetworkDeep,
-                task,
-            ) => (Noise::default_of(task), Transform::None),
+        let kind = recipe.kind();
+        let known = kind.candidates(columns).iter().find(|(known, ..)| *known == self);
+        let (_, noise, transform) = known.copied().unwrap_or((self, None, Transform::None));
+        let transform = match transform {
+            Transform::YeoJohnson if recipe.takes_logs => Transform::Log,
+            given => given,
         };
         let is_open = recipe.has_open_noise();
         let (hidden, weights) = match self {
             Self::Additive => (vec![], WeightPrior::Scales),
-            linear if linear.is_linear() => match recipe.task {
-                Task::Regression => (vec![], WeightPrior::FanIn),
-                //~ scale-of-linear
-                _ => (vec![], WeightPrior::Scales),
-            },
+            linear if linear.is_linear() => (vec![], kind.prior_of_linear()),
             Self::NetworkDeep => (DEEP.to_vec(), WeightPrior::Scales),
             _ => (vec![UNITS], WeightPrior::Scales),
         };
@@ -63,16 +38,15 @@ impl Candidate {
         //~ powers-of-candidate
         own.power_features.get_or_insert(self != Self::Linear);
         own.weights.get_or_insert(weights);
-        own.noise = own.noise.or(noise);
+        own.noise = own.noise.or(noise).or(Noise::default_of(own.task));
         if is_open {
             own.transform = transform;
         }
-        let has_t = matches!(own.noise, Some(Noise::StudentT | Noise::HeteroscedasticStudentT));
         let method = match (own.method, own.chosen_method(columns)) {
             (Some(given), _) => given,
             (None, chosen) if own.layers().is_empty() => chosen,
             //~ method-of-candidate
-            (None, Method::Collapsed) if !has_t => Method::Collapsed,
+            (None, Method::Collapsed) if !own.kind().has_tails() => Method::Collapsed,
             (None, _) => Method::Mams,
         };
         own.method(method)
@@ -94,34 +68,17 @@ impl Recipe {
 
     /// The candidates for a response of so many columns, from the simplest one on.
     pub(in crate::fit) fn candidates(&self, columns: usize) -> Vec<Candidate> {
-        use Candidate::{
-            Additive, Linear, LinearHurdle, LinearTransformed, LinearWeibull, Network, NetworkDeep,
-            NetworkHeteroscedastic, NetworkHurdle, NetworkTransformed, NetworkWeibull,
+        use Candidate::{Additive, Linear, LinearTransformed, Network};
+        let is_known = |(candidate, _, transform): &(Candidate, Option<Noise>, Transform)| {
+            let is_plain =
+                transform.is_none() && matches!(candidate, Linear | LinearTransformed | Network);
+            let is_plain = is_plain || *candidate == Additive;
+            // Without a transform of the response it differs from the linear model by the powers of the features alone.
+            let is_twin = *candidate == LinearTransformed && transform.is_none();
+            (is_plain || self.has_open_noise()) && !(is_twin && self.power_features.is_some())
         };
-        let known: &[Candidate] = match self.task {
-            Task::Regression if self.has_open_noise() && columns == 1 => &[
-                Linear,
-                LinearTransformed,
-                Additive,
-                Network,
-                NetworkTransformed,
-                NetworkHeteroscedastic,
-                NetworkDeep,
-            ],
-            Task::Regression => &[Linear, Additive, Network],
-            Task::Counts if self.has_open_noise() => {
-                &[Linear, LinearTransformed, LinearHurdle, Additive, Network, NetworkHurdle]
-            }
-            Task::Survival if self.has_open_noise() => {
-                &[Linear, LinearTransformed, LinearWeibull, Additive, Network, NetworkWeibull]
-            }
-            Task::Classification | Task::Counts | Task::Survival => {
-                &[Linear, LinearTransformed, Additive, Network]
-            }
-        };
-        // Of other responses than real ones it differs from the linear model by the powers of the features alone.
-        let is_another = self.task == Task::Regression || self.power_features.is_none();
-        known.iter().copied().filter(|known| *known != LinearTransformed || is_another).collect()
+        let known = self.kind().candidates(columns).iter().copied();
+        known.filter(is_known).map(|(candidate, ..)| candidate).collect()
     }
 
     /// The candidates that are always compared.

@@ -6,18 +6,16 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ndarray::ArrayView1;
 use rand::RngCore;
 use rand::seq::SliceRandom;
 
 use super::Held;
 use super::STREAM;
-use crate::data::{Dataset, Response, Split, Task};
+use crate::data::{Dataset, Split};
 use crate::error::caught;
 use crate::fit::forecast::Pace;
 use crate::fit::told::Listener;
 use crate::fit::{Fit, Origin, Parts, Recipe};
-use crate::portable::{ln, ln_gamma};
 use crate::rng::ChainRng;
 use crate::sampler::StopHandle;
 use crate::{Error, threads};
@@ -117,14 +115,20 @@ impl Recipe {
             rows.sort_unstable();
         }
         let own = data.select(&rows)?;
-        let folds = match self.task {
-            Task::Classification => own.folds_by_class(FOLDS.min(own.rows()), self.seed),
-            _ => own.k_folds(FOLDS.min(own.rows()), self.seed),
+        let folds = match self.task.has_classes() {
+            true => own.folds_by_class(FOLDS.min(own.rows()), self.seed),
+            false => own.k_folds(FOLDS.min(own.rows()), self.seed),
         };
         let of_data = |list: Vec<usize>| list.into_iter().map(|row| rows[row]).collect();
         let folds = folds?.into_iter();
         //~ rows-of-fold
         Ok(folds.map(|f| Split { train: of_data(f.train), test: of_data(f.test) }).collect())
+    }
+
+    /// The log densities of [`Search::intercept_only`](crate::fit::Search::intercept_only), fold by fold.
+    pub(super) fn intercept_only(&self, data: &Dataset, folds: &[Split]) -> Option<Vec<f64>> {
+        let each = folds.iter().map(|fold| self.kind().intercept_only(data, fold));
+        Some(each.collect::<Option<Vec<_>>>()?.concat())
     }
 
     /// The recipe of a short chain on the training rows of a fold.
@@ -153,11 +157,9 @@ impl Recipe {
         if let Some(wrong) = log_densities.iter().find(|density| !density.is_finite()) {
             return Err(Error::argument("log density of a row", wrong, "finite"));
         }
-        let pit = match data.response() {
-            Response::Real(_) | Response::Counts(_) => {
-                predictions.pit(self.seed)?.values.into_iter().collect()
-            }
-            Response::Classes { .. } | Response::Censored { .. } => Vec::new(),
+        let pit = match self.task.has_classes() || self.task.has_bounds() {
+            true => Vec::new(),
+            false => predictions.pit(self.seed)?.values.into_iter().collect(),
         };
         Ok(Held { log_densities, pit, pace, folds: 1 })
     }
@@ -172,50 +174,4 @@ impl Recipe {
 pub(in crate::fit) fn weights_of(folds: &[Split], data: &Dataset) -> Vec<f64> {
     let test = folds.iter().flat_map(|fold| &fold.test);
     test.filter_map(|&row| data.weights().map(|w| w[row])).collect()
-}
-
-/// The log densities of [`Search::intercept_only`], fold by fold.
-pub(super) fn intercept_only(data: &Dataset, folds: &[Split]) -> Option<Vec<f64>> {
-    let w = |row: usize| data.weights().map_or(1.0, |w| w[row]);
-    let mut densities = Vec::new();
-    for Split { train, test } in folds {
-        let total: f64 = train.iter().map(|row| w(*row)).sum();
-        let moments = |y: ArrayView1<f64>| {
-            let mean = train.iter().map(|&row| w(row) * y[row]).sum::<f64>() / total;
-            let squares = train.iter().map(|&row| w(row) * (y[row] - mean).powi(2));
-            (mean, squares.sum::<f64>() / total)
-        };
-        match data.response() {
-            Response::Real(y) => {
-                let columns: Vec<_> = y.columns().into_iter().map(moments).collect();
-                let log_density = |(y, (mean, variance)): (&f64, &(f64, f64))| {
-                    let squared = (y - mean).powi(2) / variance;
-                    -0.5 * (ln(std::f64::consts::TAU * variance) + squared)
-                };
-                let of_row =
-                    |&row: &usize| y.row(row).iter().zip(&columns).map(log_density).sum::<f64>();
-                densities.extend(test.iter().map(of_row));
-            }
-            Response::Classes { index, names } => {
-                let mut rows = vec![1.0; names.len()];
-                train.iter().for_each(|&row| rows[index[row]] += w(row));
-                let all = total + names.len() as f64;
-                densities.extend(test.iter().map(|&row| ln(rows[index[row]] / all)));
-            }
-            Response::Counts(y) if y.ncols() == 1 => {
-                let (mean, variance) = moments(y.column(0));
-                let mean = mean.max(0.5 / total);
-                // Hardly different from a Poisson distribution where counts scatter less than one.
-                let size = mean * mean / (variance - mean).max(1e-6 * mean * mean);
-                let log_mass = |&row: &usize| {
-                    let y = y[[row, 0]];
-                    let ways = ln_gamma(y + size) - ln_gamma(size) - ln_gamma(y + 1.0);
-                    ways + size * ln(size / (size + mean)) + y * ln(mean / (size + mean))
-                };
-                densities.extend(test.iter().map(log_mass));
-            }
-            Response::Counts(_) | Response::Censored { .. } => return None,
-        }
-    }
-    Some(densities)
 }

@@ -15,7 +15,6 @@ pub(super) use self::candidates::DEEP_ROWS;
 use self::candidates::DEEP_TIMES;
 pub(super) use self::decision::decided;
 use self::decision::mean_and_error;
-use self::folds::intercept_only;
 pub(super) use self::race::Runner;
 pub(super) use self::folds::{DRAWS, FOLDS, WARMUP, weights_of};
 use super::choices::Candidate;
@@ -297,7 +296,8 @@ impl Recipe {
             }
         }
         if self.reader.offset().is_none() && search.rows > 0 {
-            search.intercept_only = intercept_only(data, &folds)
+            search.intercept_only = self
+                .intercept_only(data, &folds)
                 .map(|densities| mean_and_error(&densities, &weights).0)
                 .filter(|density| density.is_finite());
         }
@@ -314,7 +314,7 @@ mod tests {
     use super::decision::coverage;
     use super::folds::PREDICTED;
     use super::*;
-    use crate::data::Split;
+    use crate::data::{Split, Task};
     use crate::fit::{Fit, Method, Noise};
 
     #[test]
@@ -457,7 +457,8 @@ mod tests {
     fn a_density_without_features_is_of_the_other_folds() {
         let of = |data: Dataset, train: &[usize], test: &[usize]| {
             let fold = Split { train: train.into(), test: test.into() };
-            intercept_only(&data, &[fold])
+            let task = Task::of(data.response());
+            Fit::of(task, "y").intercept_only(&data, &[fold])
         };
         let x = |rows: usize| ndarray::Array2::from_shape_fn((rows, 1), |(i, _)| i as f64);
         let close = |found: Option<Vec<f64>>, expected: &[f64]| {
