@@ -1,5 +1,6 @@
 //! The kind of the response.
 
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::Response;
@@ -27,6 +28,28 @@ impl Task {
             Response::Counts(_) => Self::Counts,
             Response::Censored { .. } => Self::Survival,
         }
+    }
+
+    /// The response of this task: of numbers in columns, of times beside their upper bounds, or of classes and their names.
+    pub(crate) fn response(
+        self,
+        y: Array2<f64>,
+        upper: Vec<f64>,
+        (index, names): (Vec<usize>, Vec<String>),
+    ) -> Response {
+        match self {
+            Self::Regression => Response::Real(y),
+            Self::Classification => Response::Classes { index, names },
+            Self::Counts => Response::Counts(y),
+            Self::Survival => {
+                Response::Censored { lower: y.column(0).to_owned(), upper: upper.into() }
+            }
+        }
+    }
+
+    /// Whether the response is real numbers.
+    pub(crate) fn is_real(self) -> bool {
+        self == Self::Regression
     }
 
     /// Whether the response is a class.

@@ -144,12 +144,12 @@ fn statistics(
         predictions.check(column, name, statistic)
     };
     let mut checks = Vec::new();
-    if let Response::Classes { names, .. } = rows.response() {
+    if let Some(names) = rows.response().class_names() {
         let is = |class: usize| move |y: f64| f64::from(u8::from(y == class as f64));
         for (class, name) in names.iter().enumerate() {
             checks.push(check(format!("share of {name}"), &|y| mean(y, &all, &is(class)))?);
         }
-        if let [_, second] = &names[..] {
+        if let [_, second] = names {
             for Label { words, rows } in labels {
                 let name = format!("share of {second}{words}");
                 checks.push(check(name, &|y| mean(y, rows, &is(1)))?);
@@ -167,7 +167,7 @@ fn statistics(
     checks.push(check("smallest".into(), &|y| y.fold(f64::INFINITY, |a, b| a.min(*b)))?);
     checks.push(check("largest".into(), &|y| y.fold(f64::NEG_INFINITY, |a, b| a.max(*b)))?);
     let is_zero = |y: f64| f64::from(u8::from(y == 0.0));
-    let are_counts = matches!(rows.response(), Response::Counts(_));
+    let are_counts = rows.response().counts().is_some();
     if are_counts || observed(rows.response(), column).iter().any(|y| *y == 0.0) {
         checks.push(check("share of zeros".into(), &|y| mean(y, &all, &is_zero))?);
     }
@@ -178,11 +178,7 @@ fn statistics(
 }
 
 fn observed(response: &Response, column: usize) -> Array1<f64> {
-    match response {
-        Response::Real(y) | Response::Counts(y) => y.column(column).to_owned(),
-        Response::Classes { index, .. } => index.iter().map(|class| *class as f64).collect(),
-        Response::Censored { lower, .. } => lower.clone(),
-    }
+    response.in_columns().column(column).to_owned()
 }
 
 /// Responses of some draws, evenly spaced over all chains.

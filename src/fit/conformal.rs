@@ -107,12 +107,10 @@ impl Fit {
     /// Another response than one real column; chains that have not converged; the errors of
     /// [`predict_new`](Self::predict_new) and of [`AddOneIn::new`]; a level that is not between 0 and 1.
     pub fn add_one_in(&self, x: ArrayView2<f64>, level: f64) -> Result<Interval, Error> {
-        let y = match self.training().response() {
-            Response::Real(y) if y.ncols() == 1 => y,
-            _ => {
-                let found = "of another kind";
-                return Err(Error::argument("response of the fit", found, "one real column"));
-            }
+        let real = self.training().response().real();
+        let Some(y) = real.filter(|y| y.ncols() == 1) else {
+            let found = "of another kind";
+            return Err(Error::argument("response of the fit", found, "one real column"));
         };
         self.of_one_table()?.check_settled()?;
         let known = AddOneIn::new(&self.predict(self.training())?)?;
@@ -141,23 +139,22 @@ impl Fit {
     /// A response that is not classes; chains that have not converged; the errors of
     /// [`predict_new`](Self::predict_new) and of [`AddOneIn::new`]; a level that is not between 0 and 1.
     pub fn add_one_in_sets(&self, x: ArrayView2<f64>, level: f64) -> Result<PredictionSets, Error> {
-        let names = match self.training().response() {
-            Response::Classes { names, .. } => names,
-            _ => return Err(Error::argument("response of the fit", "of another kind", "classes")),
+        let Some(names) = self.training().response().class_names() else {
+            return Err(Error::argument("response of the fit", "of another kind", "classes"));
         };
         self.of_one_table()?.check_settled()?;
         let known = AddOneIn::new(&self.predict(self.training())?)?;
         let mut contains = Vec::with_capacity(x.nrows() * names.len());
         for class in 0..names.len() {
             let index = vec![class; x.nrows()];
-            let response = Response::Classes { index, names: names.clone() };
+            let response = Response::Classes { index, names: names.to_vec() };
             let candidates = self.predict(&self.with_response(x.to_owned(), response)?)?;
             contains.extend(known.contains(&candidates, level)?);
         }
         let shape = (names.len(), x.nrows());
         let contains = Array2::from_shape_vec(shape, contains).expect("one answer for each class");
         let contains = contains.reversed_axes();
-        Ok(PredictionSets { level, names: names.clone(), contains })
+        Ok(PredictionSets { level, names: names.to_vec(), contains })
     }
 
     /// Predictions of one new row with each of these responses.

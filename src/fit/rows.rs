@@ -8,7 +8,7 @@ use std::path::Path;
 use ndarray::Array2;
 
 use super::saved::Saved;
-use crate::data::{Dataset, Response, guarded, unguarded};
+use crate::data::{Dataset, guarded, unguarded};
 
 /// Writes the rows as text: features, then the response, then the weights of rows, if there are any, in a column of the name
 /// `weights`; numbers are read back as the same bits. Names that a spreadsheet would take for formulas are guarded.
@@ -22,17 +22,13 @@ pub(super) fn write(
     let names = data.feature_names().iter().chain(data.response_names());
     let names = names.chain(&until).chain(&weights);
     csv.write_record(names.map(|name| guarded(name).into_owned()))?;
+    let (y, class_names) = (data.response().in_columns(), data.response().class_names());
     for (i, row) in data.x().rows().into_iter().enumerate() {
         let mut record: Vec<String> = row.iter().map(f64::to_string).collect(); //~ saved-digits
-        match data.response() {
-            Response::Real(y) | Response::Counts(y) => {
-                record.extend(y.row(i).iter().map(f64::to_string));
-            }
-            Response::Classes { index, names } => record.push(guarded(&names[index[i]]).into()),
-            Response::Censored { lower, upper } => {
-                record.extend([lower[i], upper[i]].map(|y| y.to_string()));
-            }
-        }
+        record.extend(y.row(i).iter().map(|y| match class_names {
+            Some(names) => guarded(&names[*y as usize]).into(),
+            None => y.to_string(),
+        }));
         record.extend(data.weights().map(|w| w[i].to_string())); //~ saved-weights
         csv.write_record(&record)?;
     }
@@ -89,7 +85,8 @@ pub(super) fn read(from: impl Read, saved: &Saved) -> Result<Dataset, String> {
     // The reader skips a byte-order mark at the beginning of the file, so names are compared
     // without it.
     let without_mark = |name: &str| name.trim_start_matches('\u{FEFF}').to_string();
-    let until = until(&saved.response_names, saved.is_of_times());
+    let task = saved.task().ok_or("`fit.json` has no task")?;
+    let until = until(&saved.response_names, task.has_bounds());
     let names = saved.feature_names.iter().chain(&saved.response_names);
     let names = names.chain(&until).chain(&saved.weights);
     // Folders of earlier versions have unguarded names that a spreadsheet takes for formulas.
@@ -103,7 +100,7 @@ pub(super) fn read(from: impl Read, saved: &Saved) -> Result<Dataset, String> {
     let width = saved.feature_names.len();
     let weight = saved.weights.as_ref().map(|_| header.len() - 1);
     let (mut x, mut y, mut classes) = (Vec::new(), Vec::new(), Vec::new());
-    let mut weights = Vec::new();
+    let (mut upper, mut weights) = (Vec::new(), Vec::new());
     let numbers = saved.class_names.as_ref().map(|names| -> HashMap<&str, usize> {
         names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect()
     });
@@ -119,6 +116,7 @@ pub(super) fn read(from: impl Read, saved: &Saved) -> Result<Dataset, String> {
             match j {
                 _ if Some(j) == weight => weights.push(number),
                 _ if j < width => x.push(number),
+                _ if until.is_some() && j > width => upper.push(number),
                 _ => y.push(number),
             }
         }
@@ -127,16 +125,9 @@ pub(super) fn read(from: impl Read, saved: &Saved) -> Result<Dataset, String> {
         let rows = values.len() / columns.max(1);
         Array2::from_shape_vec((rows, columns), values).map_err(|e| e.to_string())
     };
-    let response = match &saved.class_names {
-        Some(names) => Response::Classes { index: classes, names: names.clone() },
-        None if saved.is_of_counts() => Response::Counts(array(y, saved.response_names.len())?),
-        None if saved.is_of_times() => {
-            let bounds = array(y, 2)?;
-            let [lower, upper] = [0, 1].map(|j| bounds.column(j).to_owned());
-            Response::Censored { lower, upper }
-        }
-        None => Response::Real(array(y, saved.response_names.len())?),
-    };
+    let y = array(y, saved.response_names.len())?;
+    let class_names = saved.class_names.clone().unwrap_or_default();
+    let response = task.response(y, upper, (classes, class_names));
     let names = (saved.feature_names.clone(), saved.response_names.clone());
     let data = Dataset::checked(array(x, width)?, response, names.0, names.1);
     let data = match saved.weights {

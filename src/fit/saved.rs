@@ -114,17 +114,8 @@ impl Saved {
         serde_json::from_value(self.recipe.clone()).map_err(unread)
     }
 
-    /// Whether the response is counts.
-    pub(super) fn is_of_counts(&self) -> bool {
-        self.task() == Some(Task::Counts)
-    }
-
-    /// Whether the response is times with bounds.
-    pub(super) fn is_of_times(&self) -> bool {
-        self.task() == Some(Task::Survival)
-    }
-
-    fn task(&self) -> Option<Task> {
+    /// The task of the recipe.
+    pub(super) fn task(&self) -> Option<Task> {
         self.recipe.get("task").and_then(Value::as_str).and_then(Task::named)
     }
 

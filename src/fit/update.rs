@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use ndarray::{ArrayView4, s};
+use ndarray::{ArrayView1, ArrayView4, s};
 
 use super::recipe::FitPosterior;
 use super::{AnyLikelihood, Fit, Method, Network, Origin, Outside, Parts, range};
@@ -210,17 +210,16 @@ impl Fit {
 
 /// The number of `rows` that are in `data`, too, with the same response.
 fn repeated(data: &Dataset, rows: &Dataset) -> usize {
-    let bits = |of: &Dataset, row: usize| -> Vec<u64> {
-        let y = match of.response() {
-            Response::Real(y) | Response::Counts(y) => y.row(row).to_vec(),
-            Response::Classes { index, .. } => vec![index[row] as f64],
-            Response::Censored { lower, upper } => vec![lower[row], upper[row]],
+    let bits = |of: &Dataset| -> Vec<Vec<u64>> {
+        let (x, y) = (of.x(), of.response().in_columns());
+        let each = x.rows().into_iter().zip(y.rows());
+        let bits = |(x, y): (ArrayView1<f64>, ArrayView1<f64>)| {
+            x.iter().chain(y).map(|v| (v + 0.0).to_bits()).collect()
         };
-        let x = of.x();
-        x.row(row).iter().chain(&y).map(|v| (v + 0.0).to_bits()).collect()
+        each.map(bits).collect()
     };
-    let known: HashSet<Vec<u64>> = (0..data.rows()).map(|row| bits(data, row)).collect();
-    (0..rows.rows()).filter(|row| known.contains(&bits(rows, *row))).count() //~ repeated-rows
+    let known: HashSet<Vec<u64>> = bits(data).into_iter().collect();
+    bits(rows).iter().filter(|row| known.contains(*row)).count() //~ repeated-rows
 }
 
 /// The chance of new rows as unlike their predictions, by the responses of all new rows at once that each draw predicts; `None` of times
@@ -241,15 +240,11 @@ fn drift(fit: &Fit, rows: &Dataset) -> Result<Option<f64>, Error> {
     };
     let measure_of = |cell: usize| Measure::new(one_by_one(drawn, cell), rows.response());
     let measures = threads::map(n * columns, &measure_of);
-    let observed = |cell: usize| match rows.response() {
-        Response::Classes { index, .. } => index[cell] as f64,
-        Response::Real(y) | Response::Counts(y) => y[[cell / columns, cell % columns]],
-        Response::Censored { .. } => f64::NAN,
-    };
+    let y = rows.response().in_columns();
     let weight = |cell: usize| rows.weights().map_or(1.0, |w| w[cell / columns]); //~ drift-weights
     let mut sums = vec![[0.0; 2]]; // of the observed responses, then of the replicates
     for (cell, measure) in measures.iter().enumerate() {
-        add(&mut sums[0], weight(cell), measure.u(observed(cell)));
+        add(&mut sums[0], weight(cell), measure.u(y[[cell / columns, cell % columns]]));
     }
     for set in 0..REPLICATES.div_ceil((chains * draws).max(1)) {
         let again;

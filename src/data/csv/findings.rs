@@ -6,7 +6,6 @@ use super::learn::{MANY_LEVELS, are_many};
 use super::table::{OTHER_TYPE, is_date};
 use super::{ColumnDescription, ColumnType, Columns, CsvReader, Description, Encoding};
 use crate::cells::shown;
-use crate::data::Task;
 use crate::error::Row;
 use crate::message::{Advice, Vocabulary, advised, count};
 
@@ -375,7 +374,7 @@ impl CsvReader {
     fn of_response(&self, rows: usize, column: &ColumnDescription, found: &mut Vec<Finding>) {
         let name = || column.name.clone();
         self.of_missing(column, true, found);
-        if self.task == Task::Classification {
+        if self.task.has_classes() {
             let classes = column.values.as_ref().map(Vec::len);
             if column.range.is_some()
                 && column.first_not_number.is_none()
@@ -392,8 +391,8 @@ impl CsvReader {
             found.push(Finding::NotNumber { column: name(), row, cell, is_response: true });
         } else if let Some((row, cell)) = column.lost_digits.clone() {
             found.push(Finding::LostDigits { column: name(), row, cell, is_response: true });
-        } else if let (Task::Regression, true, Some(values)) =
-            (self.task, column.is_counts, column.values.as_ref().map(Vec::len))
+        } else if let (true, true, Some(values)) =
+            (self.task.is_real(), column.is_counts, column.values.as_ref().map(Vec::len))
             && (3..=FEW_GRADES).contains(&values)
             && rows >= ROWS_OF_GRADE * values
         {

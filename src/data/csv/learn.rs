@@ -11,7 +11,6 @@ use super::typed::Cell;
 use super::{ColumnType, CsvData, CsvReader, Dates, Encoding, Schema};
 use crate::Error;
 use crate::cells::shown;
-use crate::data::Task;
 use crate::data::dataset::shortened;
 use crate::message::{self, Advice};
 
@@ -69,7 +68,7 @@ impl<'a, 't> Learner<'a, 't> {
         let is_certain = role != Role::Feature || is_named || kind == Some(&ColumnType::Labels);
         let may_be_labels = match role {
             Role::Feature | Role::Group(_) => true,
-            Role::Response(_) => reader.task == Task::Classification,
+            Role::Response(_) => reader.task.has_classes(),
             Role::Exposure | Role::Weight | Role::Event | Role::Until | Role::Ignored => false,
         };
         let may_be_dates = !is_certain && kind.is_none_or(|kind| *kind == ColumnType::Dates);

@@ -588,12 +588,7 @@ fn listed(names: &[String]) -> String {
 /// The settings by which a file is read, in words.
 impl fmt::Display for CsvReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.task {
-            Task::Regression => "real",
-            Task::Classification => "classes",
-            Task::Counts => "counts",
-            Task::Survival => "times",
-        };
+        let kind = self.task.word();
         let response = match &self.response {
             Columns::Last => "the last column".to_string(),
             Columns::Named(names) => listed(names),

@@ -12,7 +12,7 @@ use super::{ColumnType, CsvData, CsvReader, Dates, Lines, Schema, StandIn};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::dataset::shortened;
-use crate::data::{Dataset, Response, Task};
+use crate::data::Dataset;
 use crate::memory;
 use crate::message::{Advice, Setting};
 
@@ -121,17 +121,8 @@ impl Schema {
     pub(super) fn data(&self, table: &Table, numbers: Numbers) -> Result<CsvData, Error> {
         let Numbers { x, names, response_names, y, upper, classes, weights, .. } = numbers;
         let (lines, dropped, stand_ins) = (numbers.lines, numbers.dropped, numbers.stand_ins);
-        let response = match self.reader.task {
-            Task::Regression => Response::Real(y),
-            Task::Counts => Response::Counts(y),
-            Task::Survival => {
-                Response::Censored { lower: y.column(0).to_owned(), upper: upper.into() }
-            }
-            Task::Classification => {
-                let names = self.class_names().unwrap_or_default().to_vec();
-                Response::Classes { index: classes, names }
-            }
-        };
+        let class_names = self.class_names().unwrap_or_default().to_vec();
+        let response = self.reader.task.response(y, upper, (classes, class_names));
         let dataset = Dataset::checked(x, response, names, response_names).map_err(|error| {
             if error.is_data() { error } else { table.problem(error.to_string()) }
         })?;
@@ -253,9 +244,9 @@ impl<'a, 't> Encoder<'a, 't> {
     ) -> Self {
         let (names, response_names) = (schema.feature_names(), schema.response_names());
         let (rows, task) = (count.complete, schema.reader.task);
-        let (n_classes, n_real) = match task {
-            Task::Classification => (rows, 0),
-            Task::Regression | Task::Counts | Task::Survival => (0, rows * response_names.len()),
+        let (n_classes, n_real) = match task.has_classes() {
+            true => (rows, 0),
+            false => (0, rows * response_names.len()),
         };
         let until = used.iter().find(|used| used.column.role == Role::Until);
         Self {
@@ -273,7 +264,7 @@ impl<'a, 't> Encoder<'a, 't> {
                 names,
                 response_names,
                 y: Array2::default((0, 0)),
-                upper: Vec::with_capacity(if task == Task::Survival { rows } else { 0 }),
+                upper: Vec::with_capacity(if task.has_bounds() { rows } else { 0 }),
                 classes: Vec::with_capacity(n_classes),
                 weights: None,
                 lines: table.no_lines(),

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::table::{Table, numbered};
 use super::{Columns, CsvReader};
 use crate::Error;
-use crate::data::Task;
 use crate::message::{Advice, Setting, count};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +94,7 @@ impl CsvReader {
             let named = ("response", allowed, Setting::Target);
             roles.assign(column, Role::Response(place), named)?;
         }
-        if !self.classes.is_empty() && self.task != Task::Classification {
+        if !self.classes.is_empty() && !self.task.has_classes() {
             let found = format!("named for {}", self.task);
             let error = Error::argument("classes", found, "named for classification alone");
             return Err(error.of(Setting::Classes));
@@ -137,15 +136,10 @@ impl CsvReader {
                 positions.clone()
             }
         };
-        let allowed = match self.task {
-            Task::Classification => (1..=1, "one column for classification"),
-            Task::Regression => (1..=usize::MAX, "one or more columns for regression"),
-            Task::Counts => (1..=usize::MAX, "one or more columns for counts"),
-            Task::Survival => (1..=1, "one column for times"),
-        };
-        if !allowed.0.contains(&response.len()) {
+        let (most, allowed) = self.task.most_columns();
+        if !(1..=most).contains(&response.len()) {
             let found = count(response.len(), "column");
-            return Err(Error::argument("response", found, allowed.1).of(Setting::Target));
+            return Err(Error::argument("response", found, allowed).of(Setting::Target));
         }
         Ok(response)
     }
@@ -156,9 +150,9 @@ impl CsvReader {
         let column = roles.position(name)?;
         let named = |allowed| ("exposure", allowed, Setting::Exposure);
         roles.assign(column, Role::Exposure, named(NO_OTHER))?;
-        match (self.task, columns) {
-            (Task::Counts, 1) => Ok(()),
-            _ => Err(roles.refused(column, named("chosen for counts in one column alone"))),
+        match self.task.has_counts() && columns == 1 {
+            true => Ok(()),
+            false => Err(roles.refused(column, named("chosen for counts in one column alone"))),
         }
     }
 
@@ -169,7 +163,7 @@ impl CsvReader {
             (&self.until, "until", Role::Until, Setting::Until),
         ];
         let named = bounds.iter().filter(|(name, ..)| name.is_some()).count();
-        if self.task == Task::Survival && named != 1 {
+        if self.task.has_bounds() && named != 1 {
             let found = if named == 0 { "not named" } else { "named beside `until`" };
             let allowed = "the column that says which times are observed, unless their upper bounds are named";
             return Err(Error::argument("event", found, allowed).of(Setting::Event));
@@ -178,7 +172,7 @@ impl CsvReader {
             let Some(name) = name else { continue };
             let column = roles.position(name)?;
             roles.assign(column, role, (what, NO_OTHER, setting))?;
-            if self.task != Task::Survival {
+            if !self.task.has_bounds() {
                 let allowed = "chosen for survival times alone";
                 return Err(roles.refused(column, (what, allowed, setting)));
             }

@@ -15,7 +15,7 @@ use super::{Columns, CsvData, CsvReader, Dates, Features, TypedTable};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::gzip::Source;
-use crate::data::{Gap, Task};
+use crate::data::Gap;
 use crate::message::Advice;
 
 /// The kind of values in a column of a table that is not text: for [`Schema::of_table`].
@@ -120,7 +120,7 @@ impl Schema {
             let found = format!("{:?}", reader.response());
             return Err(Error::argument("response", found, "one or more columns by their names"));
         };
-        if classes.is_some() != (reader.task == Task::Classification) {
+        if classes.is_some() != reader.task.has_classes() {
             let found = format!("{:?}", reader.task);
             let allowed = "classification if, and only if, classes are named";
             return Err(Error::argument("response", found, allowed));

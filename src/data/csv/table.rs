@@ -416,7 +416,7 @@ impl<'t> Table<'t> {
         (task, role): (Task, Role),
         is_first: bool,
     ) -> Result<f64, Error> {
-        let counts = task == Task::Counts && matches!(role, Role::Response(_));
+        let counts = task.has_counts() && matches!(role, Role::Response(_));
         let mut advice = None;
         let text = cell.text();
         let problem = match cell.number(self.decimal).ok_or(()) {

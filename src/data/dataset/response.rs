@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ndarray::{Array1, Array2, Axis, concatenate, stack};
+use ndarray::{Array1, Array2, Axis, CowArray, Ix2, concatenate, stack};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -170,14 +170,15 @@ impl Response {
     }
 
     /// The numbers in columns, as [`Kind::response`] takes them.
-    pub(in crate::data) fn in_columns(&self) -> Array2<f64> {
+    pub(crate) fn in_columns(&self) -> CowArray<'_, f64, Ix2> {
         match self {
-            Self::Real(y) | Self::Counts(y) => y.clone(),
+            Self::Real(y) | Self::Counts(y) => y.into(),
             Self::Classes { index, .. } => {
-                Array2::from_shape_fn((index.len(), 1), |(i, _)| index[i] as f64)
+                Array2::from_shape_fn((index.len(), 1), |(i, _)| index[i] as f64).into()
             }
             Self::Censored { lower, upper } => {
-                stack(Axis(1), &[lower.view(), upper.view()]).expect("bounds of the same rows")
+                let bounds = stack(Axis(1), &[lower.view(), upper.view()]);
+                bounds.expect("bounds of the same rows").into()
             }
         }
     }
