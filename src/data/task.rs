@@ -7,9 +7,10 @@ use super::Response;
 use crate::choice::choice;
 
 /// The kind of the response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Task {
-    /// Real numbers, in one column or more.
+    /// Real numbers, in one column or more. The default.
+    #[default]
     Regression,
     /// One of several classes, in one column.
     Classification,

@@ -14,9 +14,9 @@ use clap::{ArgAction, Args, ValueEnum};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Failure;
-use crate::choice::{Chosen, typed};
+use crate::choice::Chosen;
 use crate::table::{Sample, Table, with_drawing};
-use crate::task::{Asked, choose};
+use crate::task::{Asked, check_noise, choose, of_flag};
 
 /// The name of the file of settings in the folder of a run.
 pub const FILE: &str = "config.toml";
@@ -422,10 +422,14 @@ impl Config {
         self.table.limit.or(Self::defaults().table.limit).unwrap_or(u64::MAX)
     }
 
+    /// The task that was asked for, or chosen.
+    fn task(&self) -> Option<Task> {
+        self.table.task.and_then(|Chosen(asked)| asked.task())
+    }
+
     /// The reader of the table for its response, once the settings are [settled](Self::settle).
     pub fn settled_reader(&self, table: &Description) -> Result<CsvReader, Failure> {
-        let task = self.table.task.and_then(|Chosen(asked)| asked.task());
-        let reader = CsvReader::of(task.unwrap_or(Task::Regression), self.target()?.to_vec());
+        let reader = CsvReader::of(self.task().unwrap_or_default(), self.target()?.to_vec());
         self.table.change(reader, &self.ignored(table)?)
     }
 
@@ -436,7 +440,7 @@ impl Config {
 
     /// The findings on the table before it is fitted, as far as these settings use it.
     pub fn findings(&self, table: &Description) -> Result<Vec<Finding>, Failure> {
-        let TableSettings { target, task, features, ignore, .. } = &self.table;
+        let TableSettings { target, features, ignore, .. } = &self.table;
         let target = target.clone().unwrap_or_default();
         let chosen = features.as_ref().filter(|features| !features.is_empty());
         let is_left_out = |name: &&String| {
@@ -445,8 +449,7 @@ impl Config {
         };
         let names = table.columns.iter().map(|column| &column.name);
         let left_out: Vec<String> = names.filter(is_left_out).cloned().collect();
-        let task = task.and_then(|Chosen(asked)| asked.task()).unwrap_or(Task::Regression);
-        let reader = CsvReader::of(task, target);
+        let reader = CsvReader::of(self.task().unwrap_or_default(), target);
         Ok(self.table.change(reader, &left_out)?.findings(table))
     }
 
@@ -467,7 +470,7 @@ impl Config {
     /// Takes the order of the classes from the type of their column, if they are to be in order and no other
     /// order is given.
     pub fn take_order(&mut self, table: &Table) {
-        let is_ordinal = self.model.noise == Some(Chosen(Noise::Ordinal));
+        let is_ordinal = self.model.noise.is_some_and(|Chosen(noise)| noise.task().has_classes());
         if let (true, None, Some([target])) =
             (is_ordinal, &self.table.classes, self.table.target.as_deref())
         {
@@ -504,59 +507,34 @@ impl Config {
 
     /// Chooses the task, if it is left to the table, and the noise of a model that is given; says of the task why.
     pub fn settle(&mut self, table: &Description) -> Result<Option<String>, Failure> {
-        let (task, why) = match self.table.task.and_then(|Chosen(asked)| asked.task()) {
-            None if self.table.classes.is_some() => {
-                (Task::Classification, Some("classification, since `--classes` names them".into()))
-            }
-            None if self.table.exposure.is_some() => {
-                (Task::Counts, Some("counts, since `--exposure` is of these".into()))
-            }
-            None if self.table.event.is_some() || self.table.until.is_some() => {
-                let flag = if self.table.event.is_some() { "event" } else { "until" };
-                (Task::Survival, Some(format!("survival, since `--{flag}` is of these")))
-            }
-            None => {
-                let (task, why) = choose(table, self.target()?, self.data()?)?;
-                (task, Some(why))
-            }
-            Some(task) => (task, None),
+        let TableSettings { classes, exposure, event, until, .. } = &self.table;
+        let flags = [
+            ("classes", classes.is_some()),
+            ("exposure", exposure.is_some()),
+            ("event", event.is_some()),
+            ("until", until.is_some()),
+        ];
+        let given = flags.into_iter().find(|(_, is_given)| *is_given);
+        let (task, why) = match (self.task(), given) {
+            (Some(task), _) => (task, String::new()),
+            (None, Some((flag, _))) => of_flag(flag),
+            (None, None) => choose(table, self.target()?, self.data()?)?,
         };
         if let Some(Chosen(noise)) = self.model.noise {
-            let problem = match (task, noise.task()) {
-                (Task::Regression, Task::Counts) => "is of counts: say `--task counts`",
-                (Task::Survival, Task::Survival) => "",
-                (_, Task::Survival) => {
-                    "is of survival times: say `--task survival`, with `--event` or `--until`"
-                }
-                (Task::Survival, _) => {
-                    "is not of survival times: say `--noise log-normal`, `--noise weibull` or `--noise normal`"
-                }
-                (Task::Regression | Task::Counts, Task::Classification) => {
-                    "is of classes in order: say `--task classification`"
-                }
-                (Task::Counts, Task::Regression) => {
-                    "is of real responses: say `--task regression`, or `--noise poisson` or `--noise \
-                     negative-binomial` of counts"
-                }
-                _ => "",
-            };
-            if !problem.is_empty() {
-                return Err(Failure::usage(format!("`--noise {}` {problem}", typed(noise))));
-            }
+            check_noise(noise, task)?;
         }
         self.table.task = Some(Chosen(Asked::Task(task)));
         if !self.is_open() && self.model.model.is_none() {
             self.model.noise = self.model.noise.or(Noise::default_of(task).map(Chosen));
         }
-        Ok(why)
+        Ok(Some(why).filter(|why| !why.is_empty()))
     }
 
     /// The recipe, once the settings are [settled](Self::settle).
     pub fn recipe(&self, table: &Description) -> Result<Recipe, Failure> {
         let target = self.target()?.to_vec();
         let ignored = self.ignored(table)?;
-        let task = self.table.task.and_then(|Chosen(asked)| asked.task());
-        let mut recipe = Fit::of(task.unwrap_or(Task::Regression), target);
+        let mut recipe = Fit::of(self.task().unwrap_or_default(), target);
         // Seen here first, where an error can be told.
         self.table.change(CsvReader::regression(0), &ignored)?;
         recipe =
@@ -621,7 +599,7 @@ impl Config {
         }
         let chosen = serde_json::to_value(recipe).and_then(serde_json::from_value::<Settled>);
         let chosen = chosen.map_err(|e| Failure::error(format!("{FILE}: {e}")))?;
-        let task = self.table.task.and_then(|Chosen(asked)| asked.task());
+        let task = self.task();
         self.model = ModelSettings {
             model: None,
             hidden: chosen.hidden,

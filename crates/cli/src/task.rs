@@ -4,9 +4,11 @@ use std::path::Path;
 
 use bnn_mcmc::Error;
 use bnn_mcmc::data::{ColumnDescription, ColumnType, Description, Task};
+use bnn_mcmc::fit::Noise;
 use bnn_mcmc::message::Choice;
 
 use crate::Failure;
+use crate::choice::typed;
 use crate::output::count;
 
 /// The kind of the response, or that it follows from the table.
@@ -57,6 +59,35 @@ pub fn column<'t>(
         let what = format!("column of {}", file.display());
         Failure::from(Error::UnknownName { what, name: name.into(), known })
     })
+}
+
+/// The task that alone has a flag, and why.
+pub fn of_flag(flag: &str) -> (Task, String) {
+    match flag {
+        "classes" => (Task::Classification, "classification, since `--classes` names them".into()),
+        "exposure" => (Task::Counts, "counts, since `--exposure` is of these".into()),
+        bounds => (Task::Survival, format!("survival, since `--{bounds}` is of these")),
+    }
+}
+
+/// An error if responses of a task do not scatter in this way; of classes the library says it.
+pub fn check_noise(noise: Noise, task: Task) -> Result<(), Failure> {
+    let problem = match (task, noise.task()) {
+        (task, own) if task == own => return Ok(()),
+        (_, Task::Survival) => {
+            "is of survival times: say `--task survival`, with `--event` or `--until`"
+        }
+        (Task::Survival, _) => {
+            "is not of survival times: say `--noise log-normal`, `--noise weibull` or `--noise normal`"
+        }
+        (Task::Classification, _) => return Ok(()),
+        (_, Task::Classification) => "is of classes in order: say `--task classification`",
+        (_, Task::Counts) => "is of counts: say `--task counts`",
+        (_, Task::Regression) => {
+            "is of real responses: say `--task regression`, or `--noise poisson` or `--noise negative-binomial` of counts"
+        }
+    };
+    Err(Failure::usage(format!("`--noise {}` {problem}", typed(noise))))
 }
 
 /// Text of more kinds, and with fewer rows for each on average, is not taken for classes.

@@ -48,10 +48,9 @@ impl Fit {
     ) -> PyResult<Self> {
         let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
         let data = if counts { Dataset::counts(x, y) } else { Dataset::regression(x, y) };
-        let task = if counts { Task::Counts } else { Task::Regression };
         let data =
             weighted(data, weights).and_then(|data| data.with_response_names(&response_names));
-        run(py, task, data, columns, &settings)
+        run(py, data, columns, &settings)
     }
 
     /// Fits classes: `classes[i]` is the place of row i's class in `class_names`.
@@ -70,7 +69,7 @@ impl Fit {
         let data = Dataset::classification(x.as_array().to_owned(), classes, class_names);
         let data =
             weighted(data, weights).and_then(|data| data.with_response_names(&response_names));
-        run(py, Task::Classification, data, columns, &settings)
+        run(py, data, columns, &settings)
     }
 
     /// Fits times, each of which lies from `lower` to `upper`.
@@ -89,7 +88,7 @@ impl Fit {
         let data = Dataset::censored(x.as_array().to_owned(), lower.into(), upper.into());
         let data =
             weighted(data, weights).and_then(|data| data.with_response_names(&response_names));
-        run(py, Task::Survival, data, columns, &settings)
+        run(py, data, columns, &settings)
     }
 
     /// Loads a fit from its folder.
@@ -623,7 +622,6 @@ impl Column {
 
 fn run(
     py: Python<'_>,
-    task: Task,
     data: Result<Dataset, Error>,
     columns: Vec<Column>,
     settings: &Settings,
@@ -631,6 +629,7 @@ fn run(
     let stop = StopHandle::new();
     let (recipe, data, schema) = data
         .and_then(|data| {
+            let task = Task::of(data.response());
             let reader = CsvReader::of(task, data.response_names().to_vec());
             let classes = data.response().class_names().map(<[String]>::to_vec);
             let columns = columns.into_iter().map(Column::cells);

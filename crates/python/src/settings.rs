@@ -105,7 +105,7 @@ impl Settings {
             recipe = recipe.hidden(units);
         }
         if let Some(name) = &self.noise {
-            recipe = recipe.noise(noise(task, name)?);
+            recipe = recipe.noise(chosen(&noises(task), name)?);
         }
         if let Some(name) = &self.response_transform {
             recipe = recipe.transform(chosen(&transforms(), name)?);
@@ -129,10 +129,9 @@ impl Settings {
     }
 }
 
-/// The noise of this name, among those that a response of this kind can have.
-fn noise(task: Task, name: &str) -> Result<Noise, Error> {
-    let known = Noise::ALL.iter().filter(|noise| noise.task() == task);
-    chosen(&known.copied().collect::<Vec<_>>(), name)
+/// The noises that a response of this kind can have.
+fn noises(task: Task) -> Vec<Noise> {
+    Noise::ALL.iter().copied().filter(|noise| noise.task() == task).collect()
 }
 
 /// The transforms that have a name in Python, where none is `None`.
@@ -153,9 +152,8 @@ fn chosen<C: Choice>(known: &[C], name: &str) -> Result<C, Error> {
 /// The names of the values of each parameter that takes one of a few; of noise, by task.
 #[pyfunction]
 pub fn choices() -> BTreeMap<&'static str, Vec<String>> {
-    let noises =
-        |task| Noise::ALL.iter().filter(move |n| n.task() == task).map(|n| n.name().into());
     let weights = WeightPrior::names().into_iter().filter(|name| name != "normal");
+    let of_noise = |task| noises(task).iter().map(|noise| noise.name().into()).collect();
     BTreeMap::from([
         ("Model", Candidate::names()),
         ("Activation", Activation::names()),
@@ -163,10 +161,10 @@ pub fn choices() -> BTreeMap<&'static str, Vec<String>> {
         ("Method", Method::names()),
         ("RunUntil", RunUntil::names()),
         ("ResponseTransform", transforms().iter().map(|t| t.name().into()).collect()),
-        ("RealNoise", noises(Task::Regression).collect()),
-        ("CountNoise", noises(Task::Counts).collect()),
-        ("TimeNoise", noises(Task::Survival).collect()),
-        ("ClassNoise", noises(Task::Classification).collect()),
+        ("RealNoise", of_noise(Task::Regression)),
+        ("CountNoise", of_noise(Task::Counts)),
+        ("TimeNoise", of_noise(Task::Survival)),
+        ("ClassNoise", of_noise(Task::Classification)),
         ("Encoding", Encoding::names()),
     ])
 }

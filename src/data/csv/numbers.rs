@@ -11,8 +11,8 @@ use super::typed::Cell;
 use super::{ColumnType, CsvData, CsvReader, Dates, Lines, Schema, StandIn};
 use crate::Error;
 use crate::cells::shown;
-use crate::data::dataset::shortened;
 use crate::data::Dataset;
+use crate::data::dataset::shortened;
 use crate::memory;
 use crate::message::{Advice, Setting};
 

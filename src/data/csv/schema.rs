@@ -14,8 +14,8 @@ use super::table::{Count, Table};
 use super::{Columns, CsvData, CsvReader, Dates, Features, TypedTable};
 use crate::Error;
 use crate::cells::shown;
-use crate::data::gzip::Source;
 use crate::data::Gap;
+use crate::data::gzip::Source;
 use crate::message::Advice;
 
 /// The kind of values in a column of a table that is not text: for [`Schema::of_table`].

@@ -1,7 +1,7 @@
 //! Classes in order.
 
-use super::classes::{LOGITS, number, shares};
 use super::Kind;
+use super::classes::{LOGITS, number, shares};
 use crate::Error;
 use crate::data::{Dataset, Split, Task};
 use crate::fit::AnyLikelihood;
