@@ -59,7 +59,7 @@ impl Task {
     }
 
     /// Whether the response is counts.
-    pub(crate) fn has_counts(self) -> bool {
+    pub fn has_counts(self) -> bool {
         self == Self::Counts
     }
 

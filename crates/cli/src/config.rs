@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::Failure;
 use crate::choice::Chosen;
 use crate::table::{Sample, Table, with_drawing};
-use crate::task::{Asked, check_noise, choose, of_flag};
+use crate::task::{Asked, check_noise, choose, of_flags};
 
 /// The name of the file of settings in the folder of a run.
 pub const FILE: &str = "config.toml";
@@ -508,17 +508,14 @@ impl Config {
     /// Chooses the task, if it is left to the table, and the noise of a model that is given; says of the task why.
     pub fn settle(&mut self, table: &Description) -> Result<Option<String>, Failure> {
         let TableSettings { classes, exposure, event, until, .. } = &self.table;
-        let flags = [
-            ("classes", classes.is_some()),
-            ("exposure", exposure.is_some()),
-            ("event", event.is_some()),
-            ("until", until.is_some()),
-        ];
-        let given = flags.into_iter().find(|(_, is_given)| *is_given);
-        let (task, why) = match (self.task(), given) {
-            (Some(task), _) => (task, String::new()),
-            (None, Some((flag, _))) => of_flag(flag),
-            (None, None) => choose(table, self.target()?, self.data()?)?,
+        let given = [classes.is_some(), exposure.is_some(), event.is_some(), until.is_some()];
+        let (task, why) = match (self.task(), of_flags(given)) {
+            (Some(task), _) => (task, None),
+            (None, Some((task, why))) => (task, Some(why.into())),
+            (None, None) => {
+                let (task, why) = choose(table, self.target()?, self.data()?)?;
+                (task, Some(why))
+            }
         };
         if let Some(Chosen(noise)) = self.model.noise {
             check_noise(noise, task)?;
@@ -527,7 +524,7 @@ impl Config {
         if !self.is_open() && self.model.model.is_none() {
             self.model.noise = self.model.noise.or(Noise::default_of(task).map(Chosen));
         }
-        Ok(Some(why).filter(|why| !why.is_empty()))
+        Ok(why)
     }
 
     /// The recipe, once the settings are [settled](Self::settle).

@@ -61,13 +61,17 @@ pub fn column<'t>(
     })
 }
 
-/// The task that alone has a flag, and why.
-pub fn of_flag(flag: &str) -> (Task, String) {
-    match flag {
-        "classes" => (Task::Classification, "classification, since `--classes` names them".into()),
-        "exposure" => (Task::Counts, "counts, since `--exposure` is of these".into()),
-        bounds => (Task::Survival, format!("survival, since `--{bounds}` is of these")),
-    }
+/// The tasks of `--classes`, `--exposure`, `--event` and `--until`.
+const FLAGS: [(Task, &str); 4] = [
+    (Task::Classification, "classification, since `--classes` names them"),
+    (Task::Counts, "counts, since `--exposure` is of these"),
+    (Task::Survival, "survival, since `--event` is of these"),
+    (Task::Survival, "survival, since `--until` is of these"),
+];
+
+/// The task of the first of these flags that is given, and why.
+pub fn of_flags(given: [bool; 4]) -> Option<(Task, &'static str)> {
+    FLAGS.into_iter().zip(given).find_map(|(task, is_given)| is_given.then_some(task))
 }
 
 /// An error if responses of a task do not scatter in this way; of classes the library says it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::dates::Dates;
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{Cells, CsvReader, Dataset, Fill, Response, Schema, Task};
+use bnn_mcmc::data::{Cells, CsvReader, Dataset, Fill, Schema, Task};
 use bnn_mcmc::diagnostics::SummaryRow;
 use bnn_mcmc::fit;
 use bnn_mcmc::ndarray::Array2;
@@ -32,60 +32,21 @@ pub struct Fit(fit::Fit);
 
 #[pymethods]
 impl Fit {
-    /// Fits real responses or counts `y` `[row, output]`. `columns` are the columns of the table
-    /// that `x` was made of, `weights` the weights of rows, if there are any.
-    #[staticmethod]
+    /// Fits rows whose response is of a task and, of classes, has these names. `columns` are the columns of the table that `x`
+    /// was made of, `weights` the weights of rows, if there are any.
+    #[new]
     #[expect(clippy::too_many_arguments, reason = "named in `_native.pyi`")]
-    fn numbers(
+    fn new(
         py: Python<'_>,
-        counts: bool,
-        x: PyReadonlyArray2<'_, f64>,
-        y: PyReadonlyArray2<'_, f64>,
+        response: (String, Vec<String>),
+        rows: Rows<'_>,
         weights: Option<Vec<f64>>,
         columns: Vec<Column>,
         response_names: Vec<String>,
         settings: Settings,
     ) -> PyResult<Self> {
-        let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
-        let data = if counts { Dataset::counts(x, y) } else { Dataset::regression(x, y) };
-        let data =
-            weighted(data, weights).and_then(|data| data.with_response_names(&response_names));
-        run(py, data, columns, &settings)
-    }
-
-    /// Fits classes: `classes[i]` is the place of row i's class in `class_names`.
-    #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "named in `_native.pyi`")]
-    fn classes(
-        py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        classes: Vec<usize>,
-        weights: Option<Vec<f64>>,
-        class_names: Vec<String>,
-        columns: Vec<Column>,
-        response_names: Vec<String>,
-        settings: Settings,
-    ) -> PyResult<Self> {
-        let data = Dataset::classification(x.as_array().to_owned(), classes, class_names);
-        let data =
-            weighted(data, weights).and_then(|data| data.with_response_names(&response_names));
-        run(py, data, columns, &settings)
-    }
-
-    /// Fits times, each of which lies from `lower` to `upper`.
-    #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "named in `_native.pyi`")]
-    fn times(
-        py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        lower: Vec<f64>,
-        upper: Vec<f64>,
-        weights: Option<Vec<f64>>,
-        columns: Vec<Column>,
-        response_names: Vec<String>,
-        settings: Settings,
-    ) -> PyResult<Self> {
-        let data = Dataset::censored(x.as_array().to_owned(), lower.into(), upper.into());
+        let (task, class_names) = response;
+        let data = task.parse().and_then(|task| rows.data(task, &class_names));
         let data =
             weighted(data, weights).and_then(|data| data.with_response_names(&response_names));
         run(py, data, columns, &settings)
@@ -180,59 +141,32 @@ impl Fit {
         Ok(found.map_err(raised)?.into_pyarray(py))
     }
 
-    /// The lower and the upper ends of conformal intervals of new rows, calibrated on rows with a response, or by the
-    /// training rows.
+    /// Conformal regions of new rows, calibrated on rows with a response, or by the training rows: the lower and the upper ends of
+    /// intervals; of classes whether the set of a row holds a class, 1 or 0, `[row, class]`.
     fn conformal<'py>(
         &self,
         py: Python<'py>,
         x: PyReadonlyArray2<'_, f64>,
-        calibration: Option<(PyReadonlyArray2<'_, f64>, PyReadonlyArray2<'_, f64>)>,
+        calibration: Option<Rows<'_>>,
         level: f64,
         threads: usize,
     ) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
-        let rows = calibration.map(|(x, y)| self.numbers_like(&x, &y));
-        let ends = self.regions(py, x, rows, level, threads)?;
-        Ok(ends.into_iter().map(|ends| ends.into_pyarray(py)).collect())
+        let x = x.as_array().to_owned();
+        let rows = calibration.map(|rows| self.rows(rows)).transpose().map_err(raised)?;
+        arrays(py, threads, |stop| conformal(&self.0, x.view(), rows.as_ref(), level, stop))
     }
 
-    /// Whether the conformal set of a new row holds a class, 1 or 0, `[row, class]`.
-    fn conformal_sets<'py>(
-        &self,
-        py: Python<'py>,
-        x: PyReadonlyArray2<'_, f64>,
-        calibration: Option<(PyReadonlyArray2<'_, f64>, Vec<usize>)>,
-        level: f64,
-        threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let rows = calibration.map(|(x, classes)| self.classes_like(&x, classes));
-        let sets = self.regions(py, x, rows, level, threads)?;
-        Ok(sets.into_iter().next().unwrap_or_default().into_pyarray(py))
-    }
-
-    /// The name and value of each score of real responses or counts.
-    fn scores_of_numbers(
+    /// The name and value of each score of rows with a response.
+    fn scores(
         &self,
         py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        y: PyReadonlyArray2<'_, f64>,
+        rows: Rows<'_>,
         weights: Option<Vec<f64>>,
         threads: usize,
     ) -> PyResult<Vec<(String, f64)>> {
-        self.scores(py, weighted(self.numbers_like(&x, &y), weights), threads)
-    }
-
-    /// The name and value of each score of times.
-    fn scores_of_times(
-        &self,
-        py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        lower: Vec<f64>,
-        upper: Vec<f64>,
-        weights: Option<Vec<f64>>,
-        threads: usize,
-    ) -> PyResult<Vec<(String, f64)>> {
-        let data = Dataset::censored(x.as_array().to_owned(), lower.into(), upper.into());
-        self.scores(py, weighted(data, weights), threads)
+        let data = weighted(self.rows(rows), weights).map_err(raised)?;
+        let scores = on_threads(py, threads, || self.0.scores(&data))?.map_err(raised)?;
+        Ok(scores.scores.into_iter().map(|score| (score.name, score.posterior)).collect())
     }
 
     /// The predictive medians of times, one column; then, if a level is given, the lower and the upper ends of
@@ -264,18 +198,6 @@ impl Fit {
         let arrays = on_threads(py, threads, || survival(&self.0, x.view(), &times, level))?;
         let arrays = arrays.map_err(raised)?;
         Ok(arrays.into_iter().map(|array| array.into_pyarray(py)).collect())
-    }
-
-    /// The name and value of each score of classes.
-    fn scores_of_classes(
-        &self,
-        py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        classes: Vec<usize>,
-        weights: Option<Vec<f64>>,
-        threads: usize,
-    ) -> PyResult<Vec<(String, f64)>> {
-        self.scores(py, weighted(self.classes_like(&x, classes), weights), threads)
     }
 
     /// The verdict's sentence, whether the run has converged, whether predictions have settled, and all else it says, as JSON.
@@ -356,7 +278,7 @@ impl Fit {
         rows: Rows<'_>,
         threads: usize,
     ) -> PyResult<Vec<Drawn>> {
-        let rows = self.rows(rows)?;
+        let rows = self.rows(rows).map_err(raised)?;
         let found = || {
             figures::predictions(&self.0, &rows)?.iter().map(drawn).collect::<Result<Vec<_>, _>>()
         };
@@ -370,7 +292,7 @@ impl Fit {
         rows: Option<Rows<'_>>,
         threads: usize,
     ) -> PyResult<Drawn> {
-        let rows = rows.map(|rows| self.rows(rows)).transpose()?;
+        let rows = rows.map(|rows| self.rows(rows)).transpose().map_err(raised)?;
         let found = || drawn(&figures::calibration(&self.0, rows.as_ref())?);
         on_threads(py, threads, found)?.map_err(raised)
     }
@@ -396,7 +318,7 @@ impl Fit {
         weights: Option<Vec<f64>>,
         threads: usize,
     ) -> PyResult<(Self, String, bool, String)> {
-        let rows = self.rows(rows)?;
+        let rows = self.rows(rows).map_err(raised)?;
         // Rows without a weight count once.
         let once = self.0.data().weights().map(|_| vec![1.0; rows.rows()]);
         let rows = weighted(Ok(rows), weights.or(once)).map_err(raised)?;
@@ -482,70 +404,12 @@ impl Fit {
 }
 
 impl Fit {
-    /// Rows with real responses or counts, whichever the fit is of.
-    fn numbers_like(
-        &self,
-        x: &PyReadonlyArray2<'_, f64>,
-        y: &PyReadonlyArray2<'_, f64>,
-    ) -> Result<Dataset, Error> {
-        let (x, y) = (x.as_array().to_owned(), y.as_array().to_owned());
-        match self.0.data().response() {
-            Response::Counts(_) => Dataset::counts(x, y),
-            _ => Dataset::regression(x, y),
-        }
-    }
-
-    /// Rows with classes of the fit.
-    fn classes_like(
-        &self,
-        x: &PyReadonlyArray2<'_, f64>,
-        classes: Vec<usize>,
-    ) -> Result<Dataset, Error> {
-        let names = self.0.data().response().class_names().unwrap_or_default();
-        Dataset::classification(x.as_array().to_owned(), classes, names)
-    }
-
     /// Rows with a response like the fit's.
-    fn rows(&self, rows: Rows<'_>) -> PyResult<Dataset> {
-        let data = match rows {
-            Rows::Times(x, lower, upper) => {
-                Dataset::censored(x.as_array().to_owned(), lower.into(), upper.into())
-            }
-            Rows::Numbers(x, y) => self.numbers_like(&x, &y),
-            Rows::Classes(x, classes) => self.classes_like(&x, classes),
-        };
+    fn rows(&self, rows: Rows<'_>) -> Result<Dataset, Error> {
         let own = self.0.data();
-        named(data, own.feature_names(), own.response_names()).map_err(raised)
-    }
-
-    fn regions(
-        &self,
-        py: Python<'_>,
-        x: PyReadonlyArray2<'_, f64>,
-        rows: Option<Result<Dataset, Error>>,
-        level: f64,
-        threads: usize,
-    ) -> PyResult<Vec<Array2<f64>>> {
-        let (x, own) = (x.as_array().to_owned(), self.0.data());
-        let rows = rows.map(|rows| named(rows, own.feature_names(), own.response_names()));
-        let rows = rows.transpose().map_err(raised)?;
-        let stop = StopHandle::new();
-        let (regions, signal) = interruptible(py, threads, &stop, || {
-            conformal(&self.0, x.view(), rows.as_ref(), level, &stop)
-        })?;
-        signal.map_or(Ok(regions), Err)?.map_err(raised)
-    }
-
-    fn scores(
-        &self,
-        py: Python<'_>,
-        data: Result<Dataset, Error>,
-        threads: usize,
-    ) -> PyResult<Vec<(String, f64)>> {
-        let own = self.0.data();
-        let data = named(data, own.feature_names(), own.response_names()).map_err(raised)?;
-        let scores = on_threads(py, threads, || self.0.scores(&data))?.map_err(raised)?;
-        Ok(scores.scores.into_iter().map(|score| (score.name, score.posterior)).collect())
+        let class_names = own.response().class_names().unwrap_or_default();
+        let data = rows.data(Task::of(own.response()), class_names)?;
+        data.with_feature_names(own.feature_names())?.with_response_names(own.response_names())
     }
 }
 
@@ -569,20 +433,24 @@ fn weighted(data: Result<Dataset, Error>, weights: Option<Vec<f64>>) -> Result<D
     }
 }
 
-fn named(
-    data: Result<Dataset, Error>,
-    features: &[String],
-    response: &[String],
-) -> Result<Dataset, Error> {
-    data?.with_feature_names(features)?.with_response_names(response)
-}
-
 /// Rows with a response, in the forms that estimators have them.
 #[derive(FromPyObject)]
 enum Rows<'py> {
     Times(PyReadonlyArray2<'py, f64>, Vec<f64>, Vec<f64>),
     Numbers(PyReadonlyArray2<'py, f64>, PyReadonlyArray2<'py, f64>),
     Classes(PyReadonlyArray2<'py, f64>, Vec<usize>),
+}
+
+impl Rows<'_> {
+    fn data(self, task: Task, class_names: &[String]) -> Result<Dataset, Error> {
+        let own = |x: PyReadonlyArray2<'_, f64>| x.as_array().to_owned();
+        match self {
+            Self::Times(x, lower, upper) => Dataset::censored(own(x), lower.into(), upper.into()),
+            Self::Numbers(x, y) if task.has_counts() => Dataset::counts(own(x), own(y)),
+            Self::Numbers(x, y) => Dataset::regression(own(x), own(y)),
+            Self::Classes(x, classes) => Dataset::classification(own(x), classes, class_names),
+        }
+    }
 }
 
 /// A column of the table that features are made of.

@@ -2,7 +2,7 @@
 
 use super::{Kind, total, weight};
 use crate::Error;
-use crate::data::{Dataset, Split, Task};
+use crate::data::{Dataset, Split};
 use crate::fit::AnyLikelihood;
 use crate::likelihood::{Bernoulli, Categorical};
 use crate::portable::ln;
@@ -14,10 +14,6 @@ pub(super) const LOGITS: f64 = 4.0; //~ scale-of-logits
 pub(super) struct Classes;
 
 impl Kind for Classes {
-    fn task(&self) -> Task {
-        Task::Classification
-    }
-
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         Ok(match number(train) {
             classes if classes > 2 => (AnyLikelihood::Categorical(Categorical), classes),

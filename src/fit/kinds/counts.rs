@@ -4,7 +4,7 @@ use ndarray::Axis;
 
 use super::{Kind, Noise, Variant, moments, normal, summed, total};
 use crate::Error;
-use crate::data::{Dataset, Split, Task, Transform};
+use crate::data::{Dataset, Split, Transform};
 use crate::fit::AnyLikelihood;
 use crate::fit::choices::Candidate;
 use crate::likelihood::{Hurdle, NegativeBinomial, Poisson, ZeroInflated};
@@ -35,10 +35,6 @@ pub(super) enum Zeros {
 }
 
 impl Kind for Counts {
-    fn task(&self) -> Task {
-        Task::Counts
-    }
-
     fn likelihood(&self, _train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         let likelihood = match (self.zeros, self.is_dispersed) {
             (Zeros::Own, false) => AnyLikelihood::Poisson(Poisson),

@@ -22,9 +22,6 @@ use crate::prior::Priors;
 
 /// A kind of response with its noise. Methods that have a body are what most kinds do.
 pub(in crate::fit) trait Kind {
-    /// The kind of the response in a table.
-    fn task(&self) -> Task;
-
     /// The likelihood of training rows, and the number of outputs of the network: of means, if the noise is by row.
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error>;
 
@@ -113,7 +110,7 @@ pub(in crate::fit) type Variant = (Candidate, Option<Noise>, Transform);
 
 /// The kind of a response with this noise, or with the usual one of the task.
 pub(in crate::fit) fn of(task: Task, noise: Option<Noise>) -> &'static dyn Kind {
-    noise.or(Noise::default_of(task)).map_or(&classes::Classes, Noise::kind)
+    noise.or(Noise::default_of(task)).map_or(&classes::Classes, |noise| noise.kind().1)
 }
 
 /// A normal prior in words.

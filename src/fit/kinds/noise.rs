@@ -110,31 +110,36 @@ choice! { "noise", Noise {
 } }
 
 impl Noise {
-    /// What a fit does in another way for this noise.
-    pub(super) fn kind(self) -> &'static dyn Kind {
+    /// The task whose responses scatter in this way, and what a fit does in another way for them.
+    pub(super) fn kind(self) -> (Task, &'static dyn Kind) {
+        use Task::{Classification, Counts as Count, Regression, Survival};
         use Zeros::{Apart, Extra, Own};
         match self {
-            Self::Gaussian => &Real { has_tails: false, is_by_row: false },
-            Self::Heteroscedastic => &Real { has_tails: false, is_by_row: true },
-            Self::StudentT => &Real { has_tails: true, is_by_row: false },
-            Self::HeteroscedasticStudentT => &Real { has_tails: true, is_by_row: true },
-            Self::Beta => &Shares,
-            Self::Poisson => &Counts { is_dispersed: false, zeros: Own },
-            Self::NegativeBinomial => &Counts { is_dispersed: true, zeros: Own },
-            Self::ZeroInflatedPoisson => &Counts { is_dispersed: false, zeros: Extra },
-            Self::ZeroInflatedNegativeBinomial => &Counts { is_dispersed: true, zeros: Extra },
-            Self::HurdlePoisson => &Counts { is_dispersed: false, zeros: Apart },
-            Self::HurdleNegativeBinomial => &Counts { is_dispersed: true, zeros: Apart },
-            Self::LogNormal => &Times(TimeFamily::LogNormal),
-            Self::Weibull => &Times(TimeFamily::Weibull),
-            Self::Normal => &Times(TimeFamily::Normal),
-            Self::Ordinal => &Ordered,
+            Self::Gaussian => (Regression, &Real { has_tails: false, is_by_row: false }),
+            Self::Heteroscedastic => (Regression, &Real { has_tails: false, is_by_row: true }),
+            Self::StudentT => (Regression, &Real { has_tails: true, is_by_row: false }),
+            Self::HeteroscedasticStudentT => {
+                (Regression, &Real { has_tails: true, is_by_row: true })
+            }
+            Self::Beta => (Regression, &Shares),
+            Self::Poisson => (Count, &Counts { is_dispersed: false, zeros: Own }),
+            Self::NegativeBinomial => (Count, &Counts { is_dispersed: true, zeros: Own }),
+            Self::ZeroInflatedPoisson => (Count, &Counts { is_dispersed: false, zeros: Extra }),
+            Self::ZeroInflatedNegativeBinomial => {
+                (Count, &Counts { is_dispersed: true, zeros: Extra })
+            }
+            Self::HurdlePoisson => (Count, &Counts { is_dispersed: false, zeros: Apart }),
+            Self::HurdleNegativeBinomial => (Count, &Counts { is_dispersed: true, zeros: Apart }),
+            Self::LogNormal => (Survival, &Times(TimeFamily::LogNormal)),
+            Self::Weibull => (Survival, &Times(TimeFamily::Weibull)),
+            Self::Normal => (Survival, &Times(TimeFamily::Normal)),
+            Self::Ordinal => (Classification, &Ordered),
         }
     }
 
     /// The task whose responses scatter in this way.
     pub fn task(self) -> Task {
-        self.kind().task()
+        self.kind().0
     }
 
     /// The noise of a task unless another is chosen. Classes have none unless they are in order.

@@ -3,7 +3,7 @@
 use super::Kind;
 use super::classes::{LOGITS, number, shares};
 use crate::Error;
-use crate::data::{Dataset, Split, Task};
+use crate::data::{Dataset, Split};
 use crate::fit::AnyLikelihood;
 use crate::likelihood::Ordinal;
 use crate::portable::ln;
@@ -17,10 +17,6 @@ const CUTPOINTS: (f64, f64) = (1.5, 1.0);
 pub(super) struct Ordered;
 
 impl Kind for Ordered {
-    fn task(&self) -> Task {
-        Task::Classification
-    }
-
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         let ordinal = Ordinal::new(number(train))?.with_first_cutpoint(0.0)?;
         Ok((AnyLikelihood::Ordinal(ordinal), 1))

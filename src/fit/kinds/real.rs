@@ -2,7 +2,7 @@
 
 use super::{Kind, Noise, Variant, moments, normal};
 use crate::Error;
-use crate::data::{Dataset, Split, Task, Transform};
+use crate::data::{Dataset, Split, Transform};
 use crate::fit::AnyLikelihood;
 use crate::fit::choices::{Candidate, WeightPrior};
 use crate::likelihood::{Gaussian, HeteroscedasticGaussian, StudentTNoise};
@@ -44,10 +44,6 @@ pub(super) struct Real {
 }
 
 impl Kind for Real {
-    fn task(&self) -> Task {
-        Task::Regression
-    }
-
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         let likelihood = match (self.has_tails, self.is_by_row) {
             (false, false) => AnyLikelihood::Gaussian(Gaussian::sampled()),

@@ -2,7 +2,7 @@
 
 use super::{Kind, Variant, normal, real, summed};
 use crate::Error;
-use crate::data::{Dataset, Split, Task, Transform};
+use crate::data::{Dataset, Split, Transform};
 use crate::fit::choices::WeightPrior;
 use crate::fit::{AnyLikelihood, Origin};
 use crate::likelihood::{Beta, NOT_AT_ENDS, SHARES, is_share};
@@ -17,10 +17,6 @@ const PRECISION: (f64, f64) = (2.5, 1.5);
 pub(super) struct Shares;
 
 impl Kind for Shares {
-    fn task(&self) -> Task {
-        Task::Regression
-    }
-
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         Ok((AnyLikelihood::Beta(Beta), train.response().width()))
     }

@@ -2,7 +2,7 @@
 
 use super::{Kind, Noise, Variant, normal};
 use crate::Error;
-use crate::data::{Dataset, Task, Transform};
+use crate::data::{Dataset, Transform};
 use crate::fit::choices::Candidate;
 use crate::fit::{AnyLikelihood, Origin};
 use crate::likelihood::{Censored, NOT_AT_ZERO, TIMES, TimeFamily};
@@ -16,10 +16,6 @@ const TIME_SCALE: (f64, f64) = (-0.5, 1.0);
 pub(super) struct Times(pub TimeFamily);
 
 impl Kind for Times {
-    fn task(&self) -> Task {
-        Task::Survival
-    }
-
     /// In units of the training rows.
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         let censored = Censored::of(self.0);

@@ -49,7 +49,7 @@ from ._progress import Listener, listener
 from ._signals import Terminated, heard, note
 from ._sklearn import BaseEstimator
 from ._tables import Loo, Summary, loo_of
-from ._tasks import Kind, are_asked_for, begun, of_tasks
+from ._tasks import are_asked_for, of_tasks
 from ._verdict import (
     NotConvergedWarning,
     Search,
@@ -756,13 +756,13 @@ class Bnn(BaseEstimator):
             free.append(name)
         return free
 
-    def _sampled(self, kind: Kind, rows: tuple[Any, ...], settings: "Settings") -> Fit:
+    def _sampled(self, rows: tuple[Any, ...], settings: "Settings") -> Fit:
         """The fit; SIGTERM, SIGHUP and Ctrl-C end it, and what is kept then is said."""
         with heard():
             try:
                 if are_asked_for(settings):
-                    return of_tasks(kind, rows, settings, self.n_jobs)
-                return begun(kind, rows, settings)
+                    return of_tasks(rows, settings, self.n_jobs)
+                return Fit(*rows, settings)
             except BaseException as end:
                 kept = self._kept(end)
                 if kept is not None:
@@ -770,6 +770,10 @@ class Bnn(BaseEstimator):
                     if isinstance(end, Terminated):
                         note(kept)
                 raise
+
+    def _scores(self, rows: "Rows", sample_weight: Any) -> dict[str, float]:
+        weights = listed_weights(weights_of(sample_weight, len(rows[0])))
+        return dict(self._fit.scores(rows, weights, self._threads()))
 
     def _kept(self, end: BaseException) -> str | None:
         """What is left of a run that this exception has ended; None if it is of something else."""

@@ -110,8 +110,9 @@ class _Numbers(RegressorMixin, Bnn):
         named = len(names) == y.shape[1]
         self._y_names = self._free(names if named else [f"y{j + 1}" for j in range(y.shape[1])])
         columns, names = self._columns_of_fit(), self._y_names
-        given = (self._counts, x, y, weights, columns, names)
-        return self._finish(self._sampled("numbers", given, settings))
+        task = "counts" if self._counts else "regression"
+        given = ((task, []), (x, y), weights, columns, names)
+        return self._finish(self._sampled(given, settings))
 
     @overload
     def predict(
@@ -283,9 +284,7 @@ class _Numbers(RegressorMixin, Bnn):
             and `width_95` (the mean width of 95 % intervals); `coverage_95`, the share of responses
             in them; and `log_predictive_density`, the mean over rows of log p(y | x), in nats.
         """
-        x, y = self._with_response(X, y)
-        weights = listed_weights(weights_of(sample_weight, len(x)))
-        return dict(self._fit.scores_of_numbers(x, y, weights, self._threads()))
+        return self._scores(self._with_response(X, y), sample_weight)
 
     def _with_response(self, X: Any, y: Any) -> tuple[Matrix, Matrix]:
         x, y = self._new_rows(X), response_of(y)
@@ -699,8 +698,9 @@ class BnnSurvival(Bnn):
             }
         )
         of_rows = listed_weights(rows)
-        given = (x, lower.tolist(), upper.tolist(), of_rows, columns, self._y_names)
-        return self._finish(self._sampled("times", given, settings))
+        rows = (x, lower.tolist(), upper.tolist())
+        given = (("survival", []), rows, of_rows, columns, self._y_names)
+        return self._finish(self._sampled(given, settings))
 
     def predict(self, X: Any) -> Matrix:
         """The median time of each row, of the predictive distribution: it is exceeded with
@@ -787,9 +787,7 @@ class BnnSurvival(Bnn):
             the log probability of its bounds; and if each row is observed or right-censored
             `concordance`, Harrell's c, and `integrated_brier`, the integrated Brier score.
         """
-        x, lower, upper = self._with_response(X, y)
-        weights = listed_weights(weights_of(sample_weight, len(x)))
-        return dict(self._fit.scores_of_times(x, lower, upper, weights, self._threads()))
+        return self._scores(self._with_response(X, y), sample_weight)
 
     def _with_response(self, X: Any, y: Any) -> tuple[Matrix, list[float], list[float]]:
         x = self._new_rows(X)
@@ -994,8 +992,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
         names = self._free(names if len(names) == 1 else ["class"])
         columns = self._columns_of_fit()
         numbers: list[int] = places[codes].tolist()
-        given = (x, numbers, weights, inner, columns, names)
-        return self._finish(self._sampled("classes", given, settings))
+        given = (("classification", inner), (x, numbers), weights, columns, names)
+        return self._finish(self._sampled(given, settings))
 
     def _class_names(self) -> list[str]:
         """The classes as text, in the order of `classes_`."""
@@ -1084,9 +1082,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
             calibration error of 15 bins; `log_predictive_density`, the mean over rows of log p(y |
             x), in nats.
         """
-        x, codes = self._with_response(X, y)
-        weights = listed_weights(weights_of(sample_weight, len(x)))
-        return dict(self._fit.scores_of_classes(x, codes, weights, self._threads()))
+        return self._scores(self._with_response(X, y), sample_weight)
 
     def _with_response(self, X: Any, y: Any) -> tuple[Matrix, list[int]]:
         x, y = self._new_rows(X), response_of(y)
@@ -1128,7 +1124,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         """
         x, rows = self._new_rows(X), calibration_rows(conformal)
         rows = None if rows is None else self._with_response(*rows)
-        sets = self._fit.conformal_sets(x, rows, float(level), self._threads())
+        (sets,) = self._fit.conformal(x, rows, float(level), self._threads())
         return np.ascontiguousarray(sets[:, self._places()] > 0)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

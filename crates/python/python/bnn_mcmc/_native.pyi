@@ -74,36 +74,15 @@ class Explainer:
     ) -> list[tuple[str, list[str], Matrix, Matrix, tuple[list[float], list[float]]]]: ...
 
 class Fit:
-    @staticmethod
-    def numbers(
-        counts: bool,
-        x: Matrix,
-        y: Matrix,
+    def __init__(
+        self,
+        response: tuple[str, list[str]],
+        rows: Rows,
         weights: list[float] | None,
         columns: list[ColumnOfFit],
         response_names: list[str],
         settings: Settings,
-    ) -> Fit: ...
-    @staticmethod
-    def classes(
-        x: Matrix,
-        classes: list[int],
-        weights: list[float] | None,
-        class_names: list[str],
-        columns: list[ColumnOfFit],
-        response_names: list[str],
-        settings: Settings,
-    ) -> Fit: ...
-    @staticmethod
-    def times(
-        x: Matrix,
-        lower: list[float],
-        upper: list[float],
-        weights: list[float] | None,
-        columns: list[ColumnOfFit],
-        response_names: list[str],
-        settings: Settings,
-    ) -> Fit: ...
+    ) -> None: ...
     @staticmethod
     def load(folder: str | PathLike[str], threads: int) -> Fit: ...
     @staticmethod
@@ -119,25 +98,11 @@ class Fit:
     def decompose(self, x: Matrix, threads: int) -> list[Matrix]: ...
     def draws(self, x: Matrix, of_mean: bool, threads: int) -> NDArray[np.float64]: ...
     def conformal(
-        self, x: Matrix, calibration: tuple[Matrix, Matrix] | None, level: float, threads: int
+        self, x: Matrix, calibration: Rows | None, level: float, threads: int
     ) -> list[Matrix]: ...
-    def conformal_sets(
-        self, x: Matrix, calibration: tuple[Matrix, list[int]] | None, level: float, threads: int
-    ) -> Matrix: ...
     def centre(self) -> Literal["mean", "median"]: ...
-    def scores_of_numbers(
-        self, x: Matrix, y: Matrix, weights: list[float] | None, threads: int
-    ) -> list[tuple[str, float]]: ...
-    def scores_of_classes(
-        self, x: Matrix, classes: list[int], weights: list[float] | None, threads: int
-    ) -> list[tuple[str, float]]: ...
-    def scores_of_times(
-        self,
-        x: Matrix,
-        lower: list[float],
-        upper: list[float],
-        weights: list[float] | None,
-        threads: int,
+    def scores(
+        self, rows: Rows, weights: list[float] | None, threads: int
     ) -> list[tuple[str, float]]: ...
     def medians(self, x: Matrix, level: float | None, threads: int) -> list[Matrix]: ...
     def survival(

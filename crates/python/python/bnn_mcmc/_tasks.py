@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
@@ -22,18 +22,10 @@ from ._native import Fit
 if TYPE_CHECKING:
     from ._native import Settings
 
-# The rows of a fit, by their response.
-Kind: TypeAlias = Literal["numbers", "classes", "times"]
-
 # The chains of a fit that is asked for no number of them.
 CHAINS = 4
 # How often chains are begun whose workers die.
 ATTEMPTS = 4
-
-
-def begun(kind: Kind, rows: tuple[Any, ...], settings: "Settings") -> Fit:
-    """The fit of these rows, in this process."""
-    return cast("Fit", getattr(Fit, kind)(*rows, settings))
 
 
 def are_asked_for(settings: "Settings") -> bool:
@@ -58,7 +50,7 @@ def are_asked_for(settings: "Settings") -> bool:
     return True
 
 
-def of_tasks(kind: Kind, rows: tuple[Any, ...], settings: "Settings", n_jobs: int | None) -> Fit:
+def of_tasks(rows: tuple[Any, ...], settings: "Settings", n_jobs: int | None) -> Fit:
     """The fit whose chains are tasks."""
     chains = settings["chains"] or CHAINS
     settings = {**settings, "chains": chains}
@@ -74,10 +66,10 @@ def of_tasks(kind: Kind, rows: tuple[Any, ...], settings: "Settings", n_jobs: in
             if _is_finished(_part(folder, i)):
                 # Of the same fit, or it is refused before others run.
                 own: Settings = {**of_part, "folder": folder, "only_chains": (i, i + 1)}
-                begun(kind, rows, own)
+                Fit(*rows, own)
         for attempt in range(1, ATTEMPTS + 1):
             pending = [i for i in range(chains) if not _is_finished(_part(folder, i))]
-            tasks = [delayed(run_chain)(kind, rows, of_part, i) for i in pending]
+            tasks = [delayed(run_chain)(rows, of_part, i) for i in pending]
             with closing(_results(tasks, n_jobs)) as results:
                 while True:
                     try:
@@ -116,13 +108,13 @@ def _results(tasks: list[Any], n_jobs: int | None) -> Generator[Any, None, None]
 
 
 def run_chain(
-    kind: Kind, rows: tuple[Any, ...], settings: "Settings", chain: int
+    rows: tuple[Any, ...], settings: "Settings", chain: int
 ) -> tuple[int, bytes | Exception]:
     """A chain in a folder of this machine: its number, and the folder as an archive."""
     with tempfile.TemporaryDirectory() as folder:
         own: Settings = {**settings, "folder": folder, "only_chains": (chain, chain + 1)}
         try:
-            begun(kind, rows, own)
+            Fit(*rows, own)
         except Exception as error:
             return chain, error
         archive = io.BytesIO()
