@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Kind;
 use super::counts::{Counts, Zeros};
 use super::ordered::Ordered;
-use super::real::Real;
+use super::real::{NORMAL, Real};
 use super::shares::Shares;
 use super::times::Times;
 use crate::choice::choice;
@@ -115,7 +115,7 @@ impl Noise {
         use Task::{Classification, Counts as Count, Regression, Survival};
         use Zeros::{Apart, Extra, Own};
         match self {
-            Self::Gaussian => (Regression, &Real { has_tails: false, is_by_row: false }),
+            Self::Gaussian => (Regression, &NORMAL),
             Self::Heteroscedastic => (Regression, &Real { has_tails: false, is_by_row: true }),
             Self::StudentT => (Regression, &Real { has_tails: true, is_by_row: false }),
             Self::HeteroscedasticStudentT => {

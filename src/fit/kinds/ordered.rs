@@ -1,7 +1,7 @@
 //! Classes in order.
 
 use super::Kind;
-use super::classes::{LOGITS, number, shares};
+use super::classes::{Classes, number};
 use crate::Error;
 use crate::data::{Dataset, Split};
 use crate::fit::AnyLikelihood;
@@ -50,11 +50,11 @@ impl Kind for Ordered {
     }
 
     fn output_scale(&self) -> f64 {
-        LOGITS
+        Classes.output_scale()
     }
 
     fn intercept_only(&self, data: &Dataset, fold: &Split) -> Option<Vec<f64>> {
-        shares(data, fold)
+        Classes.intercept_only(data, fold)
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) struct Real {
     pub is_by_row: bool,
 }
 
+pub(super) const NORMAL: Real = Real { has_tails: false, is_by_row: false };
+
 impl Kind for Real {
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         let likelihood = match (self.has_tails, self.is_by_row) {
@@ -114,19 +116,15 @@ impl Kind for Real {
         if columns == 1 { ONE } else { SEVERAL }
     }
 
+    /// The log densities of normal distributions with the moments of the other rows.
     fn intercept_only(&self, data: &Dataset, fold: &Split) -> Option<Vec<f64>> {
-        normal_densities(data, fold)
+        let y = data.response().real()?;
+        let columns: Vec<_> = y.columns().into_iter().map(|y| moments(data, fold, y)).collect();
+        let log_density = |(y, (mean, variance)): (&f64, &(f64, f64))| {
+            let squared = (y - mean).powi(2) / variance;
+            -0.5 * (ln(std::f64::consts::TAU * variance) + squared)
+        };
+        let of_row = |&row: &usize| y.row(row).iter().zip(&columns).map(log_density).sum::<f64>();
+        Some(fold.test.iter().map(of_row).collect())
     }
-}
-
-/// The log densities of the test rows of a fold by normal distributions with the moments of the other rows.
-pub(super) fn normal_densities(data: &Dataset, fold: &Split) -> Option<Vec<f64>> {
-    let y = data.response().real()?;
-    let columns: Vec<_> = y.columns().into_iter().map(|y| moments(data, fold, y)).collect();
-    let log_density = |(y, (mean, variance)): (&f64, &(f64, f64))| {
-        let squared = (y - mean).powi(2) / variance;
-        -0.5 * (ln(std::f64::consts::TAU * variance) + squared)
-    };
-    let of_row = |&row: &usize| y.row(row).iter().zip(&columns).map(log_density).sum::<f64>();
-    Some(fold.test.iter().map(of_row).collect())
 }

@@ -67,6 +67,6 @@ impl Kind for Shares {
     }
 
     fn intercept_only(&self, data: &Dataset, fold: &Split) -> Option<Vec<f64>> {
-        real::normal_densities(data, fold)
+        real::NORMAL.intercept_only(data, fold)
     }
 }

@@ -81,19 +81,6 @@ Activation: TypeAlias = Literal["tanh", "relu", "silu", "softplus", "sigmoid", "
 WeightPrior: TypeAlias = Literal["fan_in", "ard", "horseshoe", "scales"]
 Method: TypeAlias = Literal["nuts", "mams", "collapsed", "tempered", "ensemble"]
 RunUntil: TypeAlias = Literal["settled", "converged"]
-RealNoise: TypeAlias = Literal[
-    "gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t", "beta"
-]
-CountNoise: TypeAlias = Literal[
-    "negative_binomial",
-    "poisson",
-    "zero_inflated_negative_binomial",
-    "zero_inflated_poisson",
-    "hurdle_negative_binomial",
-    "hurdle_poisson",
-]
-TimeNoise: TypeAlias = Literal["log_normal", "weibull", "normal"]
-ClassNoise: TypeAlias = Literal["ordinal"]
 ResponseTransform: TypeAlias = Literal["log", "box_cox", "yeo_johnson"]
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator
 Folder: TypeAlias = str | PathLike[str]

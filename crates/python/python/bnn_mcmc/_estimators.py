@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,12 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 from ._base import (
     Activation,
     Bnn,
-    ClassNoise,
-    CountNoise,
     Folder,
     Method,
     Model,
     RandomState,
-    RealNoise,
     ResponseTransform,
     RunUntil,
-    TimeNoise,
     WeightPrior,
     documented_like,
     listed_weights,
@@ -45,6 +41,20 @@ from ._columns import (
 )
 from ._progress import Listener
 from ._sklearn import ClassifierMixin, RegressorMixin
+
+RealNoise: TypeAlias = Literal[
+    "gaussian", "heteroscedastic", "student_t", "heteroscedastic_student_t", "beta"
+]
+CountNoise: TypeAlias = Literal[
+    "negative_binomial",
+    "poisson",
+    "zero_inflated_negative_binomial",
+    "zero_inflated_poisson",
+    "hurdle_negative_binomial",
+    "hurdle_poisson",
+]
+TimeNoise: TypeAlias = Literal["log_normal", "weibull", "normal"]
+ClassNoise: TypeAlias = Literal["ordinal"]
 
 # Rows that had no part in the fit, or the training rows.
 Conformal = tuple[Any, Any] | Literal["training"] | None
