@@ -35,7 +35,6 @@ impl Fit {
     /// Fits rows whose response is of a task and, of classes, has these names. `columns` are the columns of the table that `x`
     /// was made of, `weights` the weights of rows, if there are any.
     #[new]
-    #[expect(clippy::too_many_arguments, reason = "named in `_native.pyi`")]
     fn new(
         py: Python<'_>,
         response: (String, Vec<String>),

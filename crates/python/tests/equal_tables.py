@@ -290,16 +290,10 @@ class Handed(Exception):
     """What an estimator hands to the network."""
 
 
-class Recorder:
+def record(response, rows, weights, columns, names, settings):
     """Takes the place of the native fit."""
-
-    @staticmethod
-    def numbers(counts, x, y, weights, columns, names, settings):
-        raise Handed(x, y.ravel(), columns, names, [])
-
-    @staticmethod
-    def classes(x, classes, weights, class_names, columns, names, settings):
-        raise Handed(x, np.array(classes, dtype=float), columns, names, class_names)
+    x, y = rows
+    raise Handed(x, np.asarray(y, dtype=float).ravel(), columns, names, response[1])
 
 
 def estimator(table: Table) -> Any:
@@ -310,9 +304,9 @@ def estimator(table: Table) -> Any:
 
 def handed(table: Table, X: Any, y: Any) -> dict[str, Any]:
     """What the network is handed of a data frame, or why it is refused."""
-    native = _tasks.Fit
+    native = _base.Fit
     try:
-        _tasks.Fit = Recorder  # type: ignore[misc, assignment]
+        _base.Fit = record  # type: ignore[misc, assignment]
         estimator(table).fit(X, y)
     except Handed as found:
         x, y, columns, _, classes = found.args
@@ -337,7 +331,7 @@ def handed(table: Table, X: Any, y: Any) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         return {"error": str(error)}
     finally:
-        _tasks.Fit = native  # type: ignore[misc]
+        _base.Fit = native  # type: ignore[misc]
     raise AssertionError("the native fit was not called")
 
 

@@ -749,7 +749,7 @@ class Bnn(BaseEstimator):
             try:
                 if are_asked_for(settings):
                     return of_tasks(rows, settings, self.n_jobs)
-                return Fit(*rows, settings)
+                return Fit(*rows, settings=settings)
             except BaseException as end:
                 kept = self._kept(end)
                 if kept is not None:

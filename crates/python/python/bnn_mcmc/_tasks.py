@@ -66,7 +66,7 @@ def of_tasks(rows: tuple[Any, ...], settings: "Settings", n_jobs: int | None) ->
             if _is_finished(_part(folder, i)):
                 # Of the same fit, or it is refused before others run.
                 own: Settings = {**of_part, "folder": folder, "only_chains": (i, i + 1)}
-                Fit(*rows, own)
+                Fit(*rows, settings=own)
         for attempt in range(1, ATTEMPTS + 1):
             pending = [i for i in range(chains) if not _is_finished(_part(folder, i))]
             tasks = [delayed(run_chain)(rows, of_part, i) for i in pending]
@@ -114,7 +114,7 @@ def run_chain(
     with tempfile.TemporaryDirectory() as folder:
         own: Settings = {**settings, "folder": folder, "only_chains": (chain, chain + 1)}
         try:
-            Fit(*rows, own)
+            Fit(*rows, settings=own)
         except Exception as error:
             return chain, error
         archive = io.BytesIO()
