@@ -31,7 +31,8 @@ impl Task {
         }
     }
 
-    /// The response of this task: of numbers in columns, of times beside their upper bounds, or of classes and their names.
+    /// The response of this task: of numbers in columns, of times beside their upper bounds, or of classes and their
+    /// names.
     pub(crate) fn response(
         self,
         y: Array2<f64>,

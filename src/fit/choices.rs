@@ -54,27 +54,27 @@ pub enum WeightPrior {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Candidate {
-    /// A linear model: of real responses with [normal](Noise::Gaussian) noise, of classes logistic, of counts
-    /// [negative binomial](Noise::NegativeBinomial), of times [log-normal](Noise::LogNormal).
+    /// A linear model: of real responses with [normal](super::Noise::Gaussian) noise, of classes logistic, of counts
+    /// [negative binomial](super::Noise::NegativeBinomial), of times [log-normal](super::Noise::LogNormal).
     Linear,
     /// [`Linear`](Self::Linear) in transformed features; of one real response also with the response [transformed by
-    /// Yeo-Johnson](crate::data::Transform::YeoJohnson) and [Student's t](Noise::StudentT).
+    /// Yeo-Johnson](crate::data::Transform::YeoJohnson) and [Student's t](super::Noise::StudentT).
     LinearTransformed,
     /// An additive model: of each feature with six different values or more a line and a smooth curve, whose sizes are sampled
     /// ([`WeightPrior::Scales`]); else as [`LinearTransformed`](Self::LinearTransformed), of classes, counts and times as
     /// [`Linear`](Self::Linear) in transformed features.
     Additive,
-    /// For counts: a log-linear model with [zeros apart](Noise::HurdleNegativeBinomial).
+    /// For counts: a log-linear model with [zeros apart](super::Noise::HurdleNegativeBinomial).
     LinearHurdle,
-    /// For times: a linear model with a [Weibull](Noise::Weibull) distribution.
+    /// For times: a linear model with a [Weibull](super::Noise::Weibull) distribution.
     LinearWeibull,
-    /// A network: of one real response with [Student's t](Noise::StudentT), else with the noise of
+    /// A network: of one real response with [Student's t](super::Noise::StudentT), else with the noise of
     /// [`Linear`](Self::Linear).
     Network,
     /// For real responses: a network, else as [`LinearTransformed`](Self::LinearTransformed).
     NetworkTransformed,
     /// For real responses: [`NetworkTransformed`](Self::NetworkTransformed) with a scale of the noise that [depends on
-    /// the features](Noise::HeteroscedasticStudentT).
+    /// the features](super::Noise::HeteroscedasticStudentT).
     NetworkHeteroscedastic,
     /// For real responses: [`NetworkTransformed`](Self::NetworkTransformed) with two hidden layers of 40 units. Its chains
     /// take 0.8 to 4 times as long (5 tables), and seldom converge.
@@ -139,7 +139,7 @@ pub enum Method {
     /// converges either way.
     Mams,
     /// [`Mams`](crate::sampler::Mams) on the posterior whose output layer is integrated out
-    /// ([`Collapsed`](crate::sampler::Collapsed)): for [`Noise::Gaussian`] with one hidden layer or
+    /// ([`Collapsed`](crate::sampler::Collapsed)): for [`Noise::Gaussian`](super::Noise::Gaussian) with one hidden layer or
     /// more, and for the other noise of one real response column. The default of all with hidden
     /// layers. Measured on the sunspot
     /// series (4-10-1): 3 effective draws of the predictions for every 1,000 gradients, where NUTS has
@@ -168,7 +168,7 @@ pub enum Method {
     /// where [`Collapsed`](Self::Collapsed) is the default, else with trajectories of mean length 7
     /// sqrt(d) in d dimensions. Two kinds of parameters stay at their starts until the ascent is over:
     /// the logarithms of sampled scales of weights, since the joint density of scales and weights has
-    /// no maximum; and the weights by which [`Noise::Heteroscedastic`] depends on the features, which
+    /// no maximum; and the weights by which [`Noise::Heteroscedastic`](super::Noise::Heteroscedastic) depends on the features, which
     /// start at 0: with a noise that may grow anywhere, rows that are hard to explain would soon be
     /// called noise.
     ///

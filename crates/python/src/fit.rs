@@ -32,7 +32,7 @@ pub struct Fit(fit::Fit);
 
 #[pymethods]
 impl Fit {
-    /// Fits rows whose response is of a task and, of classes, has these names. `columns` are the columns of the table that `x`
+    /// Fits rows. `response` is its task and, of classes, their names; `columns` are the columns of the table that `x`
     /// was made of, `weights` the weights of rows, if there are any.
     #[new]
     fn new(
@@ -140,8 +140,8 @@ impl Fit {
         Ok(found.map_err(raised)?.into_pyarray(py))
     }
 
-    /// Conformal regions of new rows, calibrated on rows with a response, or by the training rows: the lower and the upper ends of
-    /// intervals; of classes whether the set of a row holds a class, 1 or 0, `[row, class]`.
+    /// Conformal regions of new rows, calibrated on rows with a response, or by the training rows: the lower and the
+    /// upper ends of intervals; of classes whether the set of a row holds a class, 1 or 0, `[row, class]`.
     fn conformal<'py>(
         &self,
         py: Python<'py>,

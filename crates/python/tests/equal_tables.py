@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor, _tasks
+from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor, _base
 
 ROOT = Path(__file__).parents[3]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))

@@ -136,7 +136,8 @@ pub(super) struct ColumnsOf {
 /// the data chose, two cores): the starts take half a second, and the fit 7 minutes, after which the chains' means differ by 0.04 predictive standard
 /// deviations; without both, half of the 150 iterations of warm-up had taken 2.5 minutes, most of them for the latest ten.
 ///
-/// The standard deviation of the intercepts of [groups](Self::group) is half-t with 3 degrees of freedom of scale 1, of logits 2.
+/// The standard deviation of the intercepts of [groups](Self::group) is half-t with 3 degrees of freedom of scale 1, of
+/// logits 2.
 /// [`Noise`] has the priors of the likelihood's own parameters and of the output's bias.
 ///
 /// With these priors the posteriors are calibrated: of 150 simulated tables for each of 12 models (normal, Student-t, shares,

@@ -189,7 +189,8 @@ impl Recipe {
         }
     }
 
-    /// An error if the response, whose rows are of `origin`, cannot be learnt from, or not be transformed as is asked for.
+    /// An error if the response, whose rows are of `origin`, cannot be learnt from, or not be transformed as is asked
+    /// for.
     pub(in crate::fit) fn check_response(
         &self,
         data: &Dataset,

@@ -70,6 +70,7 @@ Model: TypeAlias = Literal[
     "linear_transformed",
     "linear_hurdle",
     "linear_weibull",
+    "additive",
     "network",
     "network_transformed",
     "network_heteroscedastic",
