@@ -1,7 +1,7 @@
 //! The kinds of a response: all that a fit does in another way for each, a file each.
 //!
 //! A [`Noise`] has a name and a [`Kind`], which says what it does: `Noise::kind` and [`of`] choose it by the name of the
-//! noise and by the task, and nothing else in `fit` looks at these.
+//! noise and by the task, and nothing else in `fit` matches on these.
 
 mod classes;
 mod counts;
