@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::choices::{Candidate, RunUntil};
 use super::recipe::{DrawnRows, MANY_ROWS, Sizes};
-use super::search::{DRAWS, FOLDS, Runner, WARMUP, decided, weights_of};
+use super::search::{DRAWS, FOLDS, Timed, WARMUP};
 use super::{Origin, Parts, Recipe};
 use crate::Error;
-use crate::data::{Dataset, Schema, Split};
+use crate::data::{Dataset, Schema};
 use crate::message::{Choice, count, duration};
 
 /// The time of a fit whose model the data choose, until it has settled, on [many rows](MANY_ROWS), and until it has converged.
@@ -64,9 +64,6 @@ impl Pace {
         Self { first: self.first * rows, later: self.later * rows }
     }
 }
-
-/// A model, by its name if the data choose it, and the pace of its chains on a fold.
-type Timed = (Option<Candidate>, Recipe, Pace);
 
 /// The time that a fit will take: [`Recipe::forecast`]. Printed, it is one sentence.
 #[derive(Clone, Debug, PartialEq)]
@@ -204,37 +201,16 @@ impl Recipe {
     }
 
     /// The recipe whose table is checked: of the given model, or of the first candidate.
-    fn settled_or_first(self, is_open: bool, data: &Dataset, origin: &Origin) -> Result<Self, Error> {
+    fn settled_or_first(
+        self,
+        is_open: bool,
+        data: &Dataset,
+        origin: &Origin,
+    ) -> Result<Self, Error> {
         match is_open {
             true => Ok(self.candidates_for(data)[0].of(&self, data.response().width())),
             false => self.settled(data, origin),
         }
-    }
-
-    /// The pace of the candidates on one fold, and how many of them are always compared.
-    fn timed_candidates(
-        &self,
-        fold: &[Split],
-        (data, origin): (&Dataset, &Origin),
-    ) -> Result<(usize, Vec<Timed>), Error> {
-        let of = |candidate: Candidate| {
-            Runner::new(candidate, candidate.of(self, data.response().width()))
-        };
-        let mut runners: Vec<Runner> = self.candidates_for(data).into_iter().map(of).collect();
-        let weights = weights_of(fold, data);
-        self.race(&mut runners, fold, &weights, (data, origin), None)?;
-        let (search, _) = decided(&runners, &weights);
-        let rows = fold[0].train.len() + fold[0].test.len();
-        let is_timed = |runner: &&Runner| runner.held.is_ok();
-        let first = runners.iter().filter(is_timed).count();
-        if let Some(deep) = self.deeper(search.chosen, data.response().width(), rows) {
-            runners.push(of(deep));
-            self.race(&mut runners, fold, &weights, (data, origin), None)?;
-        }
-        let timed = runners.into_iter().filter_map(|runner| {
-            Some((Some(runner.candidate), runner.model, runner.held.ok()?.pace))
-        });
-        Ok((first, timed.collect()))
     }
 
     /// The time that a fit may take, if there is a limit: nothing depends on the time where no number of iterations is left

@@ -251,11 +251,7 @@ const ROWS: &[(Advice, &str, By)] = {
     use By::{Aside, AsideIfAny, Named, NamedOr, Nothing};
     &[
         (A::RunLonger, "run longer", Nothing),
-        (
-            A::RunUntilConverged,
-            "run until it has converged",
-            Aside(S::RunUntil, Some("converged")),
-        ),
+        (A::RunUntilConverged, "run until it has converged", Aside(S::RunUntil, Some("converged"))),
         (A::WarmUpAndRunLonger, "warm up and run longer", Nothing),
         (
             A::PriorByFanIn,

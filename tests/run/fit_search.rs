@@ -4,9 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use bnn_mcmc::data::{Dataset, Transform};
-use bnn_mcmc::fit::{
-    Candidate, Fit, Method, Noise, Recipe, RunUntil, Search, Trial, WeightPrior,
-};
+use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, RunUntil, Search, Trial, WeightPrior};
 use bnn_mcmc::prelude::*;
 use bnn_mcmc::sampler::StopHandle;
 use ndarray::{Array1, Array2, s};
@@ -305,9 +303,8 @@ fn an_additive_function_is_found_and_saved() {
         });
         Dataset::regression(x, y).unwrap()
     };
-    let density = |fit: &Fit| {
-        fit.predict(&new).unwrap().log_predictive_densities().unwrap().mean().unwrap()
-    };
+    let density =
+        |fit: &Fit| fit.predict(&new).unwrap().log_predictive_densities().unwrap().mean().unwrap();
     // Of the true function, whose noise has the standard deviation 0.3.
     let best = -0.5 * (std::f64::consts::TAU * 0.09).ln() - 0.5;
     let found = density(&additive);
@@ -463,7 +460,10 @@ fn every_task_has_candidates_and_other_names_are_refused() {
     let (names, _) = of(Fit::survival("y"), survival);
     assert_eq!(names, "linear linear_transformed linear_weibull additive network network_weibull");
     let (names, fit) = of(Fit::regression(["y", "z"]), Dataset::regression(x, two).unwrap());
-    assert_eq!((names, fit.search().unwrap().coverage.len()), ("linear additive network".into(), 3));
+    assert_eq!(
+        (names, fit.search().unwrap().coverage.len()),
+        ("linear additive network".into(), 3)
+    );
 
     // Networks of classes and counts are sampled by Mams.
     let fit = short(Fit::counts("y").model(Candidate::Network)).fit(&counts).unwrap();

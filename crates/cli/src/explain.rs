@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bnn_mcmc::data::{ValueKind, csv_cell, guarded};
+use bnn_mcmc::diagnostics::Outcome;
 use bnn_mcmc::explain::{Contrast, Effect, Explainer, Importance, PairEffect, Sobol};
 use bnn_mcmc::fit::{Fit, Relevance};
 use bnn_mcmc_report::figure::Figure;
 use bnn_mcmc_report::figures::effects;
 use clap::{ArgGroup, Args};
 
-use crate::output::{self, number};
+use crate::output::{self, count, number};
 use crate::{Ended, Failure, file, folder, words};
 
 /// The level of intervals.
@@ -105,6 +106,12 @@ pub fn run(args: &ExplainArgs) -> Result<Ended, Failure> {
         output::note(
             "effects are on medians, and not on means, which this noise need not have after a transform",
         );
+    }
+    if let Outcome::Settled { min_ess, .. } = fit.verdict()?.outcome {
+        output::note(&format!(
+            "the run has settled for predictions; the ends of these intervals are by {}: go on by --run-until converged where they matter",
+            count(min_ess as usize, "effective draw")
+        ));
     }
     output::print(&text)?;
     found.write(args)?;

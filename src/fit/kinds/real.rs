@@ -30,8 +30,7 @@ const ONE: &[Variant] = &[
 ];
 const T: Option<Noise> = Some(Noise::StudentT);
 const T_BY_ROW: Option<Noise> = Some(Noise::HeteroscedasticStudentT);
-pub(super) const SEVERAL: &[Variant] =
-    &[
+pub(super) const SEVERAL: &[Variant] = &[
     (Candidate::Linear, None, Transform::None),
     (Candidate::Additive, None, Transform::None),
     (Candidate::Network, None, Transform::None),

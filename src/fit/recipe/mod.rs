@@ -1,5 +1,6 @@
 //! The recipe of a fit: its settings.
 
+mod ascent;
 mod fitting;
 mod model;
 mod rows;

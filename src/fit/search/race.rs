@@ -3,10 +3,12 @@
 use std::time::Instant;
 
 use super::Held;
-use super::decision::mean_and_error;
+use super::decision::{decided, mean_and_error};
+use super::folds::weights_of;
 use crate::Error;
 use crate::data::{Dataset, Split};
 use crate::fit::choices::Candidate;
+use crate::fit::forecast::Pace;
 use crate::fit::{Origin, Recipe};
 
 /// The standard errors by which a candidate is behind another one when it is out.
@@ -18,6 +20,9 @@ const NOT_WORTH: f64 = 1.0;
 pub(super) const WORTH: f64 = 0.005;
 /// The rows that have to be predicted before any candidate is out.
 const LEAST_ROWS: usize = 30;
+
+/// A model, by its name if the data choose it, and the pace of its chains on a fold.
+pub(in crate::fit) type Timed = (Option<Candidate>, Recipe, Pace);
 
 /// A candidate in the race.
 pub(in crate::fit) struct Runner {
@@ -62,7 +67,8 @@ pub(super) fn difference(own: &Held, other: &Held, weights: &[f64]) -> (f64, f64
 fn end_in_vain(runners: &mut [Runner], weights: &[f64]) {
     let is_behind = |place: usize| {
         let own = runners[place].running()?;
-        let others = runners.iter().enumerate().filter_map(|(i, other)| Some((i, other.running()?)));
+        let others =
+            runners.iter().enumerate().filter_map(|(i, other)| Some((i, other.running()?)));
         Some(others.filter(|(i, _)| *i != place).any(|(i, other)| {
             let (mean, error) = difference(own, other, weights);
             let are_few = own.log_densities.len().min(other.log_densities.len()) < LEAST_ROWS;
@@ -101,6 +107,32 @@ impl Recipe {
             end_in_vain(runners, weights);
         }
         Ok(())
+    }
+
+    /// The pace of the candidates on one fold, and how many of them are always compared.
+    pub(in crate::fit) fn timed_candidates(
+        &self,
+        fold: &[Split],
+        (data, origin): (&Dataset, &Origin),
+    ) -> Result<(usize, Vec<Timed>), Error> {
+        let of = |candidate: Candidate| {
+            Runner::new(candidate, candidate.of(self, data.response().width()))
+        };
+        let mut runners: Vec<Runner> = self.candidates_for(data).into_iter().map(of).collect();
+        let weights = weights_of(fold, data);
+        self.race(&mut runners, fold, &weights, (data, origin), None)?;
+        let (search, _) = decided(&runners, &weights);
+        let rows = fold[0].train.len() + fold[0].test.len();
+        let is_timed = |runner: &&Runner| runner.held.is_ok();
+        let first = runners.iter().filter(is_timed).count();
+        if let Some(deep) = self.deeper(search.chosen, data.response().width(), rows) {
+            runners.push(of(deep));
+            self.race(&mut runners, fold, &weights, (data, origin), None)?;
+        }
+        let timed = runners.into_iter().filter_map(|runner| {
+            Some((Some(runner.candidate), runner.model, runner.held.ok()?.pace))
+        });
+        Ok((first, timed.collect()))
     }
 }
 
