@@ -1105,7 +1105,7 @@ mutants! {
             at "log-or-power": "difference > 0.0" => "true || difference > 0.0"
     caught_by "run" "fit_search::a_run_that_has_settled_goes_on_until_it_has_converged"
         "a run that has settled stays as it is"
-            at "until-converged": "self.draws(2 * draws)" => "self.draws(draws)"
+            at "until-converged": "2 * draws" => "1 * draws"
     caught_by "inference" "settled::errors_are_as_large_as_they_say"
         "the loss by few draws is ten times as large"
             at "loss-of-few-draws": "0.5 * weight(row)" => "5.0 * weight(row)"

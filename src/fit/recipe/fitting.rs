@@ -253,11 +253,8 @@ impl Recipe {
         match Fit::load(folder).and_then(|fit| fit.verdict()) {
             Ok(verdict) if !verdict.is_converged() => {
                 let deadline = self.within.and_then(|within| Instant::now().checked_add(within));
-                Self {
-                    most_draws: Some(draws << MOST_DOUBLINGS),
-                    deadline,
-                    ..self.draws(2 * draws)
-                } //~ until-converged
+                let more = 2 * draws; //~ until-converged
+                Self { most_draws: Some(draws << MOST_DOUBLINGS), deadline, ..self.draws(more) }
             }
             _ => self,
         }
