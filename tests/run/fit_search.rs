@@ -312,6 +312,9 @@ fn an_additive_function_is_found_and_saved() {
 
     let loaded = Fit::load(&path).unwrap();
     assert_eq!(density(&loaded), found);
+    // The data would choose it: a fit without a model goes on with the folder's.
+    let same = Fit::regression("y").chains(2).warmup(300).draws(100).in_folder(&path).fit(&data);
+    assert_eq!(same.unwrap().draws().values(), additive.draws().values());
     let [a, b] = [&additive, &loaded].map(|fit| {
         let predicted = fit.predict_new(new.x().view()).unwrap();
         predicted.predictions.posterior_mean().unwrap()

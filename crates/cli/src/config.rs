@@ -589,6 +589,8 @@ impl Config {
             #[serde(default)]
             transform: Transform,
             power_features: Option<bool>,
+            #[serde(default)]
+            curves: bool,
             method: Option<Chosen<Method>>,
             chains: usize,
             warmup: usize,
@@ -598,7 +600,7 @@ impl Config {
         let chosen = chosen.map_err(|e| Failure::error(format!("{FILE}: {e}")))?;
         let task = self.task();
         self.model = ModelSettings {
-            model: None,
+            model: chosen.curves.then_some(Chosen(Candidate::Additive)),
             hidden: chosen.hidden,
             skip: chosen.skip.or(Some(false)),
             weights: Some(Chosen(chosen.weights.unwrap_or_default())),

@@ -222,6 +222,7 @@ impl Recipe {
             noise: self.noise.or(other.noise),
             transform: if self.transform.is_none() { other.transform } else { self.transform },
             power_features: self.power_features.or(other.power_features),
+            curves: other.curves, //~ curves-of-folder
             method: other.method,
             search: other.search,
             drawn: self.drawn.or(other.drawn),

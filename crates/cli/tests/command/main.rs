@@ -142,7 +142,7 @@ impl Place {
 /// snake case but the columns and keys of these tests.
 #[track_caller]
 fn names_no_code(message: &str) {
-    const KNOWN: [&str; 10] = [
+    const KNOWN: [&str; 11] = [
         "sepal_length",
         "sepal_width",
         "petal_length",
@@ -153,6 +153,7 @@ fn names_no_code(message: &str) {
         "target_accept",
         "most_rows",
         "checkpoint_every",
+        "run_until",
     ];
     assert!(!message.contains("::"), "{message}");
     for named in message.split('`').skip(1).step_by(2) {

@@ -148,13 +148,14 @@ fn the_data_choose_a_model_unless_one_is_given() {
     let place = Place::new();
     let row = |i: usize| {
         let x = i as f64 / 10.0;
-        format!("{x},{},{}\n", i % 7, (2.0 * x).sin() + 0.01 * (i * 7 % 11) as f64)
+        let z = (i % 7) as f64;
+        format!("{x},{z},{}\n", (z - 3.0) * (x - 3.0) + 0.01 * (i * 7 % 11) as f64)
     };
     place.write("t.csv", &("x,z,y\n".to_string() + &(0..60).map(row).collect::<String>()));
     let flags = "--target y --chains 2 --warmup 30 --draws 20 --seed 1";
     let fitted = place.run(&format!("fit t.csv --out r {flags}"));
     for said in [
-        "model       chosen by the data among linear, linear_transformed, network,",
+        "model       chosen by the data among linear, linear_transformed, additive, network,",
         "  chosen\n",
         "time        about ",
     ] {
@@ -171,7 +172,7 @@ fn the_data_choose_a_model_unless_one_is_given() {
         assert!(text.lines().any(|l| l == line), "{line}\n{text}");
     }
     let search = &json(&place.read("r/fit.json"))["recipe"]["search"];
-    assert_eq!((&search["rows"], search["tried"].as_array().map(Vec::len)), (&60.into(), Some(5)));
+    assert_eq!((&search["rows"], search["tried"].as_array().map(Vec::len)), (&60.into(), Some(6)));
     place.run("report r").well();
     assert!(place.read("r/report.html").contains("The choice of the model"));
 
@@ -182,6 +183,14 @@ fn the_data_choose_a_model_unless_one_is_given() {
     assert_eq!(differing, ["fit.json", "report.html"]);
     let again = place.run(&format!("fit t.csv --out r {flags}"));
     assert!(!again.err.contains("  chosen\n") && again.out.contains("held out  "), "{again:?}");
+
+    // So does an additive model, which is named beside its settings.
+    place.run(&format!("fit t.csv --out a --model additive --quiet {flags}")).well();
+    assert!(place.read("a/config.toml").contains("model = \"additive\""));
+    place.run("fit --config a/config.toml --out b --quiet").well();
+    let mut differing = place.differing("a", "b");
+    differing.retain(|name| !TIMED.contains(&&name[..]));
+    assert!(differing.is_empty(), "{differing:?}");
 
     place.run(&format!("fit t.csv --out n --model linear-transformed --quiet {flags}")).well();
     assert!(place.read("n/config.toml").contains("transform = \"yeo-johnson\""));
