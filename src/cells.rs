@@ -243,7 +243,11 @@ pub fn csv_cell(text: &str) -> Cow<'_, str> {
 }
 
 /// The form of a cell in a message: of one line, printable and not long.
-pub(crate) fn shown(cell: &str) -> String {
+///
+/// ```
+/// assert_eq!(bnn_mcmc::data::shown("a\nb"), "a\\nb");
+/// ```
+pub fn shown(cell: &str) -> String {
     const LENGTH: usize = 40;
     let mut text: String = cell.chars().take(LENGTH).flat_map(char::escape_debug).collect();
     if cell.chars().nth(LENGTH).is_some() {

@@ -17,8 +17,6 @@ bin=$work/venv/bin
 "$bin/pip" install --quiet --disable-pip-version-check --requirement requirements-test.txt
 "$bin/ruff" format --check .
 "$bin/ruff" check .
-# What the tests compare tables with.
-cargo build --workspace --locked --quiet --features bnn-mcmc-python/read_csv --example read_csv
 
 if $wheel; then
   # As PyPI would have it: the archive, and from that alone a wheel, on Linux by zig for systems as old as glibc 2.28.

@@ -50,11 +50,12 @@ mod split;
 mod task;
 mod transform;
 
-pub use crate::cells::{csv_cell, guarded, unguarded};
+pub use crate::cells::{csv_cell, guarded, shown, unguarded};
 pub use csv::{
-    Cells, Charset, ColumnDescription, ColumnType, Columns, CsvData, CsvReader, DateOrder, Dates,
-    Decimal, Description, Encoding, Features, Fill, Finding, Lines, Schema, StandIn, StoredCsv,
-    TableColumn, TypedTable, Value, ValueKind, rows_drawn,
+    Charset, ColumnDescription, ColumnType, Columns, CsvData, CsvReader, DateOrder, Dates, Decimal,
+    Description, Encoding, FateOfText, Features, Fill, Finding, LearntFeatures, Lines, Schema,
+    StandIn, StoredCsv, TableColumn, TextOfKinds, TypedTable, Value, ValueKind, classes_in_order,
+    rows_drawn,
 };
 pub(crate) use csv::{FEW_GRADES, ROWS_OF_GRADE, indicator, new_group};
 pub(crate) use curves::Curves;

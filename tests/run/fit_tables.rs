@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::sync::{Arc, Mutex};
 
-use bnn_mcmc::data::{Cells, CsvReader, Schema};
+use bnn_mcmc::data::{ColumnType, CsvReader, Schema, TypedTable, Value};
 use bnn_mcmc::fit::{Fit, Told, WeightPrior};
 use bnn_mcmc::prelude::*;
 use ndarray::{Array2, array, s};
@@ -223,11 +223,11 @@ fn a_fit_of_a_table_reads_files_like_it() {
     fs::write(&file, text).unwrap();
     let read = CsvReader::regression("y").header().read_path(&file).unwrap();
     let of_file = recipe.fit_like(&read.dataset, &read.schema).unwrap();
-    let columns = [
-        ("kind".to_string(), Cells::Labels(vec!["a".into(), "b".into()]), None),
-        ("x".into(), Cells::Numbers, None),
-    ];
-    let schema = Schema::of_table(CsvReader::regression("y"), columns, None).unwrap();
+    let mut table = TypedTable::of_frame("X");
+    table.add_column("kind", ColumnType::Labels, ["a", "b"].map(Value::Text));
+    table.add_column("x", ColumnType::Numbers, [0.0, 1.0].map(Value::Number));
+    let learnt = Schema::of_features(&CsvReader::regression("y"), &table, None).unwrap();
+    let schema = learnt.schema.with_response(CsvReader::regression("y"), None).unwrap();
     let of_table = recipe.fit_like(&read.dataset, &schema).unwrap();
     let predicted =
         |fit: &Fit| fit.predict_csv(&file).unwrap().predictions.posterior_mean().unwrap();

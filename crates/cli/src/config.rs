@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bnn_mcmc::data::{
-    Charset, ColumnDescription, CsvReader, DateOrder, Decimal, Description, Encoding, Finding,
-    Task, Transform,
+    Charset, ColumnDescription, CsvReader, DateOrder, Decimal, Description, Encoding, FateOfText,
+    Finding, Task, Transform,
 };
 use bnn_mcmc::draws::checkpoint::Every;
 use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, RunUntil, WeightPrior};
@@ -491,15 +491,12 @@ impl Config {
             if settings.features.as_ref().is_some_and(|features| features.contains(&column)) {
                 continue;
             }
-            //~ text-of-its-own
-            let (list, done) = if rows < 2 * kinds {
-                (&mut settings.ignore, "is left out, since nearly every row has its own")
-            } else if missing > 0 {
-                (&mut settings.ignore, "is left out, since some rows have none")
-            } else {
-                (&mut settings.group, "has an intercept for each kind, as by `--group`")
+            let fate = FateOfText::of(kinds, rows, missing);
+            let (list, flag) = match fate {
+                FateOfText::Groups => (&mut settings.group, ", as by `--group`"),
+                _ => (&mut settings.ignore, ""),
             };
-            said.push(format!("`{column}`, text of {kinds} kinds in {rows} rows, {done}"));
+            said.push(format!("`{column}`, text of {kinds} kinds in {rows} rows, {fate}{flag}"));
             list.get_or_insert_default().push(column);
         }
         Ok(said)

@@ -4,9 +4,8 @@ use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::dates::Dates;
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{Cells, CsvReader, Dataset, Fill, Schema, Task};
+use bnn_mcmc::data::{CsvReader, Dataset, Schema, Task};
 use bnn_mcmc::diagnostics::SummaryRow;
 use bnn_mcmc::fit;
 use bnn_mcmc::ndarray::Array2;
@@ -16,6 +15,7 @@ use numpy::{IntoPyArray, PyArray2, PyArray3, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::columns::Columns;
 use crate::error::raised;
 use crate::explain::Explainer;
 use crate::figures::{self, Drawn, drawn};
@@ -32,23 +32,23 @@ pub struct Fit(fit::Fit);
 
 #[pymethods]
 impl Fit {
-    /// Fits rows. `response` is its task and, of classes, their names; `columns` are the columns of the table that `x`
-    /// was made of, `weights` the weights of rows, if there are any.
+    /// Fits rows. `response` is its task, of classes their names, and of times the column beside them; `columns` are the
+    /// columns of the table that `x` was made of, `weights` the weights of rows, if there are any.
     #[new]
     fn new(
         py: Python<'_>,
-        response: (String, Vec<String>),
+        response: (String, Vec<String>, Option<Companion>),
         rows: Rows<'_>,
         weights: Option<Vec<f64>>,
-        columns: Vec<Column>,
+        columns: PyRef<'_, Columns>,
         response_names: Vec<String>,
         settings: Settings,
     ) -> PyResult<Self> {
-        let (task, class_names) = response;
+        let (task, class_names, companion) = response;
         let data = task.parse().and_then(|task| rows.data(task, &class_names));
         let data =
             weighted(data, weights).and_then(|data| data.with_response_names(&response_names));
-        run(py, data, columns, &settings)
+        run(py, data, (&columns, companion), &settings)
     }
 
     /// Loads a fit from its folder.
@@ -362,6 +362,13 @@ impl Fit {
         run.to_string()
     }
 
+    /// The columns of the training table.
+    fn columns(&self) -> Columns {
+        let fit = self.0.first();
+        let numbers = || Schema::of_numbers(fit.data().feature_names());
+        Columns(fit.schema().cloned().unwrap_or_else(numbers))
+    }
+
     /// The recipe, how files are read like its table (`null` if there is none), and the names of the
     /// response and of the classes, as JSON.
     fn description(&self) -> String {
@@ -452,45 +459,13 @@ impl Rows<'_> {
     }
 }
 
-/// A column of the table that features are made of.
-#[derive(Debug, FromPyObject)]
-#[pyo3(from_item_all)]
-pub struct Column {
-    name: String,
-    cells: String,
-    levels: Vec<String>,
-    /// The features of dates.
-    dates: Option<Py<Dates>>,
-    /// The number in the place of a missing one; `None` where missing values are refused.
-    fill: Option<f64>,
-    /// Whether a feature says that a value is missing.
-    marked: bool,
-}
-
-impl Column {
-    fn cells(self) -> (String, Cells, Option<Fill>) {
-        let cells = match &self.cells[..] {
-            "labels" => Cells::Labels(self.levels),
-            "bools" => Cells::Bools,
-            "exposure" => Cells::Exposure,
-            "groups" => Cells::Groups(self.levels),
-            "event" => Cells::Event,
-            "until" => Cells::Until,
-            "dates" => match &self.dates {
-                Some(dates) => Cells::Dates(dates.get().0.clone()),
-                None => Cells::LeftOut,
-            },
-            "numbers" => Cells::Numbers,
-            _ => Cells::LeftOut,
-        };
-        (self.name, cells, self.fill.map(|value| Fill { value, marked: self.marked }))
-    }
-}
+/// The name of the column beside a time, and whether it says that the event happened.
+type Companion = (String, bool);
 
 fn run(
     py: Python<'_>,
     data: Result<Dataset, Error>,
-    columns: Vec<Column>,
+    (columns, companion): (&Columns, Option<Companion>),
     settings: &Settings,
 ) -> PyResult<Fit> {
     let stop = StopHandle::new();
@@ -499,8 +474,12 @@ fn run(
             let task = Task::of(data.response());
             let reader = CsvReader::of(task, data.response_names().to_vec());
             let classes = data.response().class_names().map(<[String]>::to_vec);
-            let columns = columns.into_iter().map(Column::cells);
-            let schema = Schema::of_table(reader, columns, classes)?;
+            let reader = match companion {
+                Some((name, true)) => reader.event(name),
+                Some((name, false)) => reader.until(name),
+                None => reader,
+            };
+            let schema = columns.0.clone().with_response(reader, classes)?;
             let recipe = settings.recipe(task, data.response_names())?;
             Ok((recipe, data.with_feature_names(schema.feature_names())?, schema))
         })

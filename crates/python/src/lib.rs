@@ -4,7 +4,7 @@
 //! The estimators that users of scikit-learn see, with their checks and documentation, are Python
 //! (`python/bnn_mcmc`). The computations are here, without Python's lock.
 
-mod dates;
+mod columns;
 mod error;
 mod explain;
 mod figures;
@@ -22,7 +22,7 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::dates::Dates;
+    use super::columns::{Columns, Table, classes_in_order};
     #[pymodule_export]
     use super::explain::Explainer;
     #[pymodule_export]

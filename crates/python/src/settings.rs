@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bnn_mcmc::Error;
-use bnn_mcmc::data::{Encoding, Task, Transform};
+use bnn_mcmc::data::{Task, Transform};
 use bnn_mcmc::fit::{Candidate, Fit, Method, Noise, Recipe, RunUntil, WeightPrior};
 use bnn_mcmc::message::Choice;
 use bnn_mcmc::model::Activation;
@@ -165,6 +165,5 @@ pub fn choices() -> BTreeMap<&'static str, Vec<String>> {
         ("CountNoise", of_noise(Task::Counts)),
         ("TimeNoise", of_noise(Task::Survival)),
         ("ClassNoise", of_noise(Task::Classification)),
-        ("Encoding", Encoding::names()),
     ])
 }

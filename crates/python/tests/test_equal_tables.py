@@ -1,10 +1,6 @@
-"""Equal tables give equal models: pandas, polars, pyarrow and CSV."""
+"""Equal tables give equal models: pandas, polars and pyarrow; files are in `test_files.py`."""
 
 import datetime
-import random
-import shutil
-import subprocess
-import warnings
 
 import numpy as np
 import pytest
@@ -13,47 +9,6 @@ from bnn_mcmc import BnnClassifier, BnnCounts, BnnRegressor
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 pl = pytest.importorskip("polars", reason="polars is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-hypothesis = pytest.importorskip("hypothesis", reason="hypothesis is not installed")
-
-import equal_tables  # noqa: E402  (it needs the libraries above)
-
-
-@pytest.fixture(scope="module")
-def reader():
-    if not equal_tables.READER.exists():
-        if shutil.which("cargo") is None:
-            pytest.skip("cargo is not installed, which builds the example `read_csv`")
-        package = ["-p", "bnn-mcmc-python", "--example", "read_csv"]
-        command = ["cargo", "build", "--release", "--locked", "--quiet", *package]
-        subprocess.run(command, cwd=equal_tables.ROOT, check=True)
-    reader = equal_tables.Reader()
-    yield reader
-    reader.close()
-
-
-@hypothesis.settings(max_examples=300, deadline=None, derandomize=True, report_multiple_bugs=False)
-@hypothesis.given(randoms=hypothesis.strategies.randoms(use_true_random=True))
-def test_equal_tables_give_equal_models_or_equal_refusals(reader, randoms):
-    table = equal_tables.table(random.Random(randoms.getrandbits(64)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        equal_tables.compare(table, reader, fit=randoms.random() < 0.3)
-
-
-def test_a_sabotaged_way_is_found(reader, monkeypatch):
-    """The comparison fails where one library's columns are taken for others."""
-    whole = equal_tables.in_polars
-
-    def sabotaged(column, rng):
-        series = whole(column, rng)
-        return series.cast(pl.String) if column.kind == "int" else series
-
-    monkeypatch.setattr(equal_tables, "in_polars", sabotaged)
-    with warnings.catch_warnings(), pytest.raises(AssertionError):
-        warnings.simplefilter("ignore")
-        for seed in range(20):
-            equal_tables.compare(equal_tables.table(random.Random(seed)), reader, fit=False)
-
 
 WEEK = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 N = 40
@@ -87,7 +42,6 @@ def test_tables_of_all_libraries_predict_the_same(short):
 def test_dates_become_time_season_weekday_and_hour(short, tmp_path):
     first = datetime.datetime(2024, 1, 1, 6)
     days = [first + datetime.timedelta(days=11 * i, hours=i % 5) for i in range(N)]
-    written = ["" if i == 3 else f"{day:%Y-%m-%d %H:%M}" for i, day in enumerate(days)]
     days[3] = None
     names = ["day years", "day season sin", "day season cos"]
     names += [f"day={day}" for day in WEEK] + ["day hour sin", "day hour cos", "day is missing"]
@@ -125,25 +79,6 @@ def test_dates_become_time_season_weekday_and_hour(short, tmp_path):
     model = BnnRegressor(**short).fit(clock, Y)
     assert model._used_names() == ["at hour sin", "at hour cos"]
     np.testing.assert_allclose(model._new_rows(clock)[6], [1, 0], atol=1e-12)
-    # The same text in a file.
-    table = pd.DataFrame({"size": Y, "day": written, "y": Y})
-    read = equal_tables.Reader()
-    request = equal_tables.json.dumps(
-        {
-            "text": table.to_csv(index=False),
-            "task": "regression",
-            "response": ["y"],
-            "categorical": [],
-            "ignored": [],
-            "fit": None,
-        }
-    )
-    read.process.stdin.write(request + "\n")
-    read.process.stdin.flush()
-    answer = equal_tables.json.loads(read.process.stdout.readline())
-    read.close()
-    assert answer["features"] == ["size", *names]
-    assert (np.reshape(answer["x"], (N, -1)) == found["pandas"]).all()
 
 
 def test_text_of_digits_is_text(short):
@@ -250,5 +185,5 @@ def test_a_column_that_was_true_or_false_stays_so(short):
     model = BnnRegressor(**short).fit(X, Y)
     as_numbers = X.with_columns(pl.col("ripe").cast(pl.Int8))
     assert (model.predict(as_numbers) == model.predict(X)).all()
-    with pytest.raises(ValueError, match=r"row 0, column `ripe`: `2` is neither True .* nor False"):
+    with pytest.raises(ValueError, match=r"row 0, column `ripe`: `2` is neither true .* nor false"):
         model.predict(X.with_columns(ripe=pl.lit(2)))

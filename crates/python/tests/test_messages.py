@@ -30,7 +30,7 @@ def test_messages_name_parameters_and_values_that_they_take():
             X = pd.DataFrame({"constant": np.ones(4)})
             if parameter == "group":
                 X[setting] = ["a", "b", "a", "b"]
-            with pytest.raises(ValueError, match="every column of X is constant"):
+            with pytest.raises(ValueError, match="every column is constant"):
                 estimator.fit(X, [1.0, 2.0, 3.0, 4.0])
             # The native half has groups from the columns.
             settings = {"group": setting} | dict(estimator._settings(None))

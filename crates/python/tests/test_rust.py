@@ -1,7 +1,6 @@
 """The Rust program of the same seed has the same numbers, bit for bit, and the same limits."""
 
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,16 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bnn_mcmc import BnnRegressor
-from bnn_mcmc._columns import MANY_LEVELS
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_as_many_levels_are_allowed_as_in_csv_files():
-    schema = (ROOT / "src/data/csv/learn.rs").read_text(encoding="utf-8")
-    assert re.findall(r"^pub\(super\) const MANY_LEVELS: usize = (\d+);", schema, re.M) == [
-        str(MANY_LEVELS)
-    ]
 
 
 @pytest.mark.filterwarnings("ignore::bnn_mcmc.NotConvergedWarning")

@@ -106,10 +106,8 @@ def test_folders_that_are_none(fitted, tmp_path):
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda saved: saved.pop("columns"),
+        lambda saved: saved.pop("n_features_in"),
         lambda saved: saved["parameters"].update(units=3),
-        lambda saved: saved["columns"].pop(),
-        lambda saved: [column.update(used=False) for column in saved["columns"]],
         lambda saved: saved.update(response=[]),
     ],
 )
@@ -123,17 +121,19 @@ def test_a_file_that_was_edited_is_refused(fitted, tmp_path, edit):
         BnnRegressor.load(tmp_path / "model")
 
 
-def test_the_format_of_before_is_read_where_all_columns_are_features(fitted, wave, tmp_path):
+def test_the_formats_of_before_are_read(fitted, wave, tmp_path):
     fitted.save(tmp_path / "model")
     path = tmp_path / "model" / "estimator.json"
     saved = json.loads(path.read_text(encoding="utf-8"))
-    assert saved["format"] == 3
-    path.write_text(json.dumps({**saved, "format": 2}), encoding="utf-8")
-    assert same(BnnRegressor.load(tmp_path / "model"), fitted, wave[0])
+    assert saved["format"] == 4
+    for version in (2, 3):
+        before = {**saved, "format": version, "columns": [], "groupings": [], "encoding": "one_hot"}
+        path.write_text(json.dumps(before), encoding="utf-8")
+        assert same(BnnRegressor.load(tmp_path / "model"), fitted, wave[0])
     groupings = [{"name": "school", "levels": ["a", "b"]}]
-    for other in ({"format": 1}, {"format": 2, "groupings": groupings}, {"format": 4}):
+    for other in ({"format": 1}, {"format": 2, "groupings": groupings}, {"format": 5}):
         path.write_text(json.dumps({**saved, **other}), encoding="utf-8")
-        with pytest.raises(ValueError, match=r"in format \d, not of a BnnRegressor in format 3"):
+        with pytest.raises(ValueError, match=r"in format \d, not of a BnnRegressor in format 4"):
             BnnRegressor.load(tmp_path / "model")
 
 

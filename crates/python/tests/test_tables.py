@@ -177,10 +177,7 @@ def test_text_of_many_kinds_is_grouped_or_left_out(table, short, tmp_path):
     loaded = BnnRegressor.load(tmp_path / "run")
     new = X.assign(place="kind 3")
     assert (loaded.predict(new) == by_name.predict(new)).all()
-    with (
-        pytest.warns(UserWarning, match="an intercept for each kind"),
-        pytest.raises(ValueError, match="no column of X is left for the features"),
-    ):
+    with pytest.raises(ValueError, match="no column is left for the features"):
         BnnRegressor(**short).fit(pd.DataFrame({"place": kinds}), y)
     gaps = pd.Series(kinds).where(np.arange(120) != 7)
     with pytest.warns(UserWarning, match="`place`, .*, is left out, since some rows have none"):
@@ -204,7 +201,7 @@ def test_gaps_of_arrays_are_those_of_tables(table, short):
     # A model of a table takes arrays, too, unless a column is no number.
     with pytest.warns(UserWarning, match="valid feature names"):
         assert (of_table.predict(X.to_numpy()) == of_table.predict(X)).all()
-    with pytest.raises(ValueError, match="column 2 of X has no value in any row"):
+    with pytest.raises(ValueError, match="column `x2` has no value in any row"):
         BnnRegressor(**short).fit(np.column_stack([X["length"], np.full(60, np.nan)]), y)
     dated = X.assign(day=pd.date_range("2024-01-01", periods=60))
     with pytest.raises(ValueError, match="as in training: column `day` has dates"):
@@ -246,7 +243,7 @@ def test_errors_show_the_beginning_of_a_long_level(table, short):
     X, y = table
     names = pd.Categorical([f"level {i}" for i in range(60)])
     model = BnnRegressor(**short).fit(X.assign(name=names), y)
-    with pytest.warns(UserWarning, match=r"did not have: x{80} \.\.\.$") as warned:
+    with pytest.warns(UserWarning, match=r"did not have: x{40}\.\.\.$") as warned:
         model.predict(X.assign(name="x" * 100_000))
     assert len(str(warned[0].message)) < 1000
     assert warned[0].filename == __file__
@@ -284,7 +281,7 @@ def test_constant_columns_are_left_out_with_a_warning(table, short):
     assert not {"country=NO", "year"} & set(features(model))
     assert (model.predict(X.assign(year=1999)) == model.predict(X)).all()
     assert (model.predict(X.assign(country="SE")) == model.predict(X)).all()
-    with pytest.raises(ValueError, match="every column of X is constant"):
+    with pytest.raises(ValueError, match="every column is constant"):
         BnnRegressor(**short).fit(X[["year"]], y)
 
 

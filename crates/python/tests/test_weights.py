@@ -59,7 +59,7 @@ def test_score_is_that_of_sklearn(short):
 def test_medians_of_columns_are_weighted(short):
     frame = pd.DataFrame({"a": [1.0, 2.0, 9.0, np.nan], "b": [0.0, 1.0, 5.0, 2.0]})
     model = BnnRegressor(**short).fit(frame, [1, 2, 3, 4], sample_weight=[1, 1, 3, 1])
-    assert model._columns[0]["fill"] == 9.0
+    assert model._new_rows(frame)[3].tolist() == [9.0, 1.0, 2.0]
     with pytest.warns(UserWarning, match="constant over all training rows are left out: `b` "):
         b = pd.DataFrame({"a": [1.0, 2.0, 9.0, 4.0], "b": [0.0, 0.0, 5.0, 0.0]})
         BnnRegressor(**short).fit(b, [1, 2, 3, 4], sample_weight=[1, 1, 0, 1])

@@ -1,11 +1,13 @@
 //! A column of the training file, and the features that its cells become.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use ndarray::ArrayView1;
 use serde::{Deserialize, Serialize};
 
 use super::role::Role;
+use super::typed::text_of;
 use super::{Dates, Encoding};
 use crate::message::{count, number};
 
@@ -56,6 +58,12 @@ impl Column {
         Self { name, role, levels: None, bools: false, dates: None, missing: None }
     }
 
+    /// Makes the column one that is ignored.
+    pub(super) fn leave_out(&mut self) {
+        let missing = self.missing;
+        *self = Self { missing, ..Self::new(std::mem::take(&mut self.name), Role::Ignored) };
+    }
+
     /// Whether the column is one feature, a number, with perhaps a second one that says where it is
     /// missing.
     pub(super) fn is_number(&self, encoding: Encoding) -> bool {
@@ -64,7 +72,8 @@ impl Column {
 
     /// Whether the first feature is one whose median stands in for a missing value.
     pub(super) fn has_median(&self, encoding: Encoding) -> bool {
-        self.is_number(encoding) || self.dates.as_ref().is_some_and(Dates::has_years)
+        let has_years = self.dates.as_ref().is_some_and(Dates::has_years);
+        self.role == Role::Feature && (self.is_number(encoding) || has_years)
     }
 
     pub(super) fn is_marked(&self) -> bool {
@@ -156,10 +165,15 @@ impl Column {
         }
     }
 
-    /// The number of each level.
-    pub(super) fn codes(&self) -> Option<HashMap<&str, usize>> {
+    /// The number of each level; for cells that `are_numbers` also by the text of its number, such as `1` for `1.0`.
+    pub(super) fn codes(&self, are_numbers: bool) -> Option<HashMap<Cow<'_, str>, usize>> {
         let levels = self.levels.as_deref()?;
-        Some(levels.iter().enumerate().map(|(code, level)| (level.as_str(), code)).collect())
+        let mut codes = HashMap::with_capacity(levels.len());
+        for (code, level) in levels.iter().enumerate().filter(|_| are_numbers) {
+            codes.extend(level.parse().ok().map(|number| (text_of(number, false), code)));
+        }
+        codes.extend(levels.iter().enumerate().map(|(code, level)| (level.as_str().into(), code)));
+        Some(codes)
     }
 
     /// Adds the features of a number.
@@ -215,7 +229,13 @@ impl Column {
 pub(super) fn median(values: ArrayView1<f64>) -> f64 {
     let n = values.iter().filter(|value| !value.is_nan()).count();
     let Some(last) = n.checked_sub(1) else { return 0.0 };
-    let [lower, upper] = [last / 2, n / 2].map(|k| smallest(values, n, k));
+    let lower = smallest(values, n, last / 2);
+    let above = |value: &&f64| value.total_cmp(&&lower).is_gt();
+    let known = || values.iter().filter(|value| !value.is_nan());
+    // The next one, of an even number of them that has the lower one once.
+    let is_again = n % 2 == 1 || known().filter(|value| !above(value)).count() > n / 2;
+    let next = || known().filter(above).fold(f64::INFINITY, |low, value| low.min(*value));
+    let upper = if is_again { lower } else { next() };
     0.5 * lower + 0.5 * upper + 0.0 //~ missing-median
 }
 

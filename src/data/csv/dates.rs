@@ -45,6 +45,8 @@ const DAYS: [(&str, Option<DateOrder>); 24] = [
     ("%B %d %Y", None),
     ("%d. %B %Y", None),
 ];
+/// The way of ISO 8601.
+pub(super) const ISO: &str = DAYS[0].0;
 /// The ways of writing a time of the day.
 const CLOCKS: [&str; 5] = ["%H:%M", "%H:%M:%S%.f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p"];
 
@@ -120,7 +122,7 @@ impl Dates {
 
     /// The way of writing the day: that of ISO 8601 if the training rows were no text.
     fn day(&self) -> Option<&str> {
-        self.day.as_deref().or(self.has_years().then_some(DAYS[0].0))
+        self.day.as_deref().or(self.has_years().then_some(ISO))
     }
 
     /// The time of a cell in seconds, if it is written as those in training.
@@ -130,7 +132,7 @@ impl Dates {
 
     /// The time of a cell in seconds, if it is written as ISO 8601 has it.
     pub(super) fn read_iso(&self, cell: &str) -> Option<f64> {
-        seconds(cell, self.has_years().then_some(DAYS[0].0))
+        seconds(cell, self.has_years().then_some(ISO))
     }
 
     /// Whether the first feature is the elapsed time, of which a missing one has the median.
@@ -240,6 +242,11 @@ fn wave(passed: f64, period: f64) -> [f64; 2] {
 fn at(time: f64) -> DateTime {
     let since = SignedDuration::try_from_secs_f64(time).unwrap_or_default();
     EPOCH.checked_add(since).unwrap_or(EPOCH)
+}
+
+/// A time as ISO 8601 has it.
+pub(super) fn in_iso(time: f64) -> String {
+    at(time).strftime("%Y-%m-%d %H:%M:%S%.f").to_string()
 }
 
 fn add<T: PartialEq>(seen: &mut Vec<T>, value: T) {

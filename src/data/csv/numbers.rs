@@ -1,5 +1,6 @@
 //! The cells of a table as numbers.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use ndarray::Array2;
@@ -82,7 +83,10 @@ impl Schema {
                 names += lengths.sum::<u128>();
             }
         }
-        let most = 4 * u128::from(self.reader.limit);
+        let most = match table.is_frame() {
+            true => u128::MAX,
+            false => 4 * u128::from(self.reader.limit),
+        };
         let numbers = 8 * rows as u128 * (width + outputs) as u128;
         for (bytes, what) in [(numbers, "numbers"), (names, "names")] {
             if bytes > most {
@@ -149,8 +153,11 @@ impl Schema {
         self.check_size(table, count.complete)?;
         let used = self.columns.iter().zip(order);
         let used = used.filter(|(column, _)| column.role != Role::Ignored);
-        let of = |(column, &place): (_, &usize)| Used { column, place, codes: column.codes() };
-        let used: Vec<Used> = used.map(of).collect();
+        let used = used.map(|(column, &place)| {
+            let are_numbers = table.type_of(place) == Some(&ColumnType::Numbers);
+            Used { column, place, codes: column.codes(are_numbers) }
+        });
+        let used: Vec<Used> = used.collect();
         let mut encoder = Encoder::new(self, table, count, &used);
         encoder.numbers.stand_ins = self.missing(order, count);
         table.each_row(&mut |line, cells| encoder.push(line, cells))?;
@@ -175,7 +182,7 @@ struct Used<'a> {
     /// The place of its cell in each row.
     place: usize,
     /// The number of each level.
-    codes: Option<HashMap<&'a str, usize>>,
+    codes: Option<HashMap<Cow<'a, str>, usize>>,
 }
 
 impl Used<'_> {
@@ -197,20 +204,20 @@ impl Used<'_> {
     fn code(&self, label: &str, is_bool: bool) -> Option<usize> {
         let codes = self.codes.as_ref()?;
         // `True` here may be `true` in the training file.
-        let same = |level: &&&str| is_bool && level.eq_ignore_ascii_case(label);
+        let same = |level: &&Cow<str>| is_bool && level.eq_ignore_ascii_case(label);
         let code = codes.get(label).copied();
         code.or_else(|| codes.keys().find(same).map(|level| codes[level]))
     }
 
     /// The time of a cell in seconds.
     fn time(&self, dates: &Dates, table: &Table, line: usize, cell: &Cell) -> Result<f64, Error> {
-        let text = cell.text();
-        let time = match table.type_of(self.place) {
-            Some(ColumnType::Dates) => dates.read_iso(&text),
-            _ => dates.read(&text),
+        let time = match (cell, table.type_of(self.place)) {
+            (Cell::Time(time), _) => Some(*time),
+            (_, Some(ColumnType::Dates)) => dates.read_iso(&cell.text()),
+            _ => dates.read(&cell.text()),
         };
         time.ok_or_else(|| {
-            let problem = format!("`{}` is no date as the training file has", shown(&text));
+            let problem = format!("`{}` is no date as the training file has", shown(&cell.text()));
             table.cell_problem(line, self.place, problem)
         })
     }

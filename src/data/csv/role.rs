@@ -82,12 +82,7 @@ impl Roles<'_> {
 impl CsvReader {
     /// The role of each column of a training file.
     pub(super) fn assign_columns(&self, table: &Table) -> Result<Vec<Role>, Error> {
-        let (positions, of) = (table.positions(), vec![Role::Feature; table.names.len()]);
-        let mut roles = Roles { table, positions, of };
-        for name in &self.ignored {
-            let column = roles.position(name)?;
-            roles.of[column] = Role::Ignored;
-        }
+        let mut roles = self.roles(table)?;
         let response = self.columns_of_response(&roles)?;
         for (place, &column) in response.iter().enumerate() {
             let allowed = "a column that is not ignored, and only once";
@@ -99,7 +94,28 @@ impl CsvReader {
             let error = Error::argument("classes", found, "named for classification alone");
             return Err(error.of(Setting::Classes));
         }
-        self.assign_exposure(&mut roles, response.len())?;
+        self.assign_others(roles, response.len())
+    }
+
+    /// The role of each column of a training table whose response is elsewhere.
+    pub(super) fn roles_of_features(&self, table: &Table) -> Result<Vec<Role>, Error> {
+        self.assign_others(self.roles(table)?, 1)
+    }
+
+    /// Columns that are features, but for those that are ignored.
+    fn roles<'a>(&self, table: &'a Table) -> Result<Roles<'a>, Error> {
+        let (positions, of) = (table.positions(), vec![Role::Feature; table.names.len()]);
+        let mut roles = Roles { table, positions, of };
+        for name in &self.ignored {
+            let column = roles.position(name)?;
+            roles.of[column] = Role::Ignored;
+        }
+        Ok(roles)
+    }
+
+    /// The roles of columns beside a response of so many, which have theirs.
+    fn assign_others(&self, mut roles: Roles, responses: usize) -> Result<Vec<Role>, Error> {
+        self.assign_exposure(&mut roles, responses)?;
         if let Some(name) = &self.row_weights {
             let allowed = "a column that has no other role and is not ignored";
             let named = ("row weights", allowed, Setting::RowWeights);

@@ -1,72 +1,21 @@
 //! The schema of a training file, and reading other files by it.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::column::{Column, Fill};
+use super::column::Column;
 use super::numbers::Numbers;
 use super::role::Role;
 use super::table::{Count, Table};
-use super::{Columns, CsvData, CsvReader, Dates, Features, TypedTable};
+use super::{CsvData, CsvReader, Features, TypedTable};
 use crate::Error;
 use crate::cells::shown;
 use crate::data::Gap;
 use crate::data::gzip::Source;
 use crate::message::Advice;
-
-/// The kind of values in a column of a table that is not text: for [`Schema::of_table`].
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Cells {
-    /// Numbers.
-    Numbers,
-    /// True and false, which become 1 and 0.
-    Bools,
-    /// Dates or times.
-    Dates(Dates),
-    /// Labels: one feature of 0 and 1 for each of these levels, in this order.
-    Labels(Vec<String>),
-    /// The exposure of a count, of which the table has the logarithm as its last feature.
-    Exposure,
-    /// The weight of a row: see [`CsvReader::row_weights`].
-    Weight,
-    /// The group of a row, one of these: the table has an indicator of each and one of a new group, after
-    /// the features.
-    Groups(Vec<String>),
-    /// Whether the event of a time happened: true and false, or 1 and 0.
-    Event,
-    /// The upper bound of a time.
-    Until,
-    /// A column that is not a feature, for example since it is constant.
-    LeftOut,
-}
-
-impl Cells {
-    /// The column of such cells, with what stands in for missing ones; so many columns before it are of groups.
-    fn column(self, name: String, missing: Option<Fill>, groups: usize) -> Column {
-        let column = Column { missing, ..Column::new(name, Role::Feature) };
-        let with_role = |role, column: Column| Column { role, missing: None, ..column };
-        match self {
-            Self::Numbers => column,
-            Self::Bools => Column { bools: true, ..column },
-            Self::Dates(dates) => Column { dates: Some(dates), ..column },
-            Self::Labels(levels) => Column { levels: Some(levels), ..column },
-            Self::Exposure => with_role(Role::Exposure, column),
-            Self::Weight => with_role(Role::Weight, column),
-            Self::Groups(levels) => {
-                let (role, new) = (Role::Group(groups), Fill { value: 0.0, marked: false });
-                Column { role, levels: Some(levels), missing: Some(new), ..column }
-            }
-            Self::Event => Column { bools: true, ..with_role(Role::Event, column) },
-            Self::Until => with_role(Role::Until, column),
-            Self::LeftOut => Column { role: Role::Ignored, ..column },
-        }
-    }
-}
 
 /// The way in which a training file was read: applied to a test file, it gives the same features,
 /// levels and classes, or an error. It can be stored with serde.
@@ -86,80 +35,6 @@ pub(super) struct Places {
 }
 
 impl Schema {
-    /// Makes the schema by which files are read like a table that was not read from text, such as a
-    /// data frame: rows of files then have the same features. `columns` are the columns of features
-    /// in their order, with their names, and what stands in for missing values, which are refused
-    /// where that is `None`; `classes` are the names of the classes in the order of
-    /// their numbers, if the response is classes. Files have a header, which may hold any names,
-    /// and the response's columns are called as `reader` says.
-    ///
-    /// ```
-    /// use bnn_mcmc::data::{Cells, CsvReader, Schema};
-    /// let columns = [
-    ///     ("sex".into(), Cells::Labels(vec!["F".into(), "M".into()]), None),
-    ///     ("ripe".into(), Cells::Bools, None),
-    ///     ("length".into(), Cells::Numbers, None),
-    /// ];
-    /// let schema = Schema::of_table(CsvReader::regression("rings"), columns, None)?;
-    /// let new = schema.read_features("length,sex,ripe\n0.3,F,True\n".as_bytes())?;
-    /// assert_eq!(new.names, ["sex=F", "sex=M", "ripe", "length"]);
-    /// assert_eq!(new.x, ndarray::array![[1.0, 0.0, 1.0, 0.3]]);
-    /// # Ok::<(), bnn_mcmc::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// A response that the reader does not call by name; classes where the response is none, or none
-    /// where it is; a name that occurs twice.
-    pub fn of_table(
-        reader: CsvReader,
-        columns: impl IntoIterator<Item = (String, Cells, Option<Fill>)>,
-        classes: Option<Vec<String>>,
-    ) -> Result<Self, Error> {
-        let reader = reader.header();
-        let Columns::Named(response) = reader.response() else {
-            let found = format!("{:?}", reader.response());
-            return Err(Error::argument("response", found, "one or more columns by their names"));
-        };
-        if classes.is_some() != reader.task.has_classes() {
-            let found = format!("{:?}", reader.task);
-            let allowed = "classification if, and only if, classes are named";
-            return Err(Error::argument("response", found, allowed));
-        }
-        let mut groups = 0;
-        let feature = |(name, cells, missing): (String, Cells, _)| {
-            let column = cells.column(name, missing, groups);
-            groups += usize::from(matches!(column.role, Role::Group(_)));
-            column
-        };
-        let response = response.iter().enumerate().map(|(place, name)| Column {
-            levels: classes.clone(),
-            ..Column::new(name.clone(), Role::Response(place))
-        });
-        let columns: Vec<Column> = columns.into_iter().map(feature).chain(response).collect();
-        let all = |is: &dyn Fn(Role) -> bool| -> Vec<String> {
-            columns
-                .iter()
-                .filter(|column| is(column.role))
-                .map(|column| column.name.clone())
-                .collect()
-        };
-        let last = |role: Role| all(&|own| own == role).pop();
-        let reader = CsvReader {
-            exposure: last(Role::Exposure).or(reader.exposure),
-            row_weights: last(Role::Weight).or(reader.row_weights),
-            event: last(Role::Event),
-            until: last(Role::Until),
-            groups: [reader.groups, all(&|role| matches!(role, Role::Group(_)))].concat(),
-            ..reader
-        };
-        let mut seen = HashSet::with_capacity(columns.len());
-        if let Some(twice) = columns.iter().find(|column| !seen.insert(&column.name)) {
-            let found = format!("`{}` twice", shown(&twice.name));
-            return Err(Error::argument("names of columns", found, "different from each other"));
-        }
-        Ok(Self { reader, columns })
-    }
-
     /// The reader that files are read by.
     pub(crate) fn reader(&self) -> &CsvReader {
         &self.reader
@@ -370,7 +245,9 @@ impl Schema {
     /// # Errors
     /// The errors of [`read_table`](Self::read_table), except the errors about the response.
     pub fn read_features_table(&self, table: &TypedTable) -> Result<Features, Error> {
-        table.check_limit(self.reader.limit)?;
+        if !table.is_frame {
+            table.check_limit(self.reader.limit)?;
+        }
         self.read_features_of(&Table::typed(table, 1)?)
     }
 

@@ -57,6 +57,8 @@ struct Gaps {
     /// The number of missing values, and of rows that have any.
     all: usize,
     rows: usize,
+    /// The line and the column of the first missing value whose row is left out.
+    needed: Option<(usize, usize)>,
     /// Whether there is one that nothing stands in for.
     is_refused: bool,
 }
@@ -66,7 +68,7 @@ impl Gaps {
     fn of(columns: usize) -> Self {
         let count = Count { complete: 0, dropped: 0, missing: vec![0; columns] };
         let is_missing = vec![false; columns];
-        Self { count, is_missing, first: None, all: 0, rows: 0, is_refused: false }
+        Self { count, is_missing, first: None, all: 0, rows: 0, needed: None, is_refused: false }
     }
 
     /// Takes one more row. Returns whether it is kept.
@@ -87,8 +89,10 @@ impl Gaps {
             let (is_feature, fills) = (roles[j] == Role::Feature, fills[j]);
             // A row without a weight is an error later.
             let is_needed = !is_feature && !fills && roles[j] != Role::Weight;
-            let drops_row = is_needed || reader.drop_missing_rows;
-            drops |= roles[j] != Role::Until && drops_row;
+            if roles[j] != Role::Until && (is_needed || reader.drop_missing_rows) {
+                drops = true;
+                self.needed.get_or_insert((line, j));
+            }
             self.is_refused |= is_feature && !fills && !reader.drop_missing_rows;
             self.first.get_or_insert_with(|| (line, j, shown(&cell.text())));
         }
@@ -115,6 +119,9 @@ impl Gaps {
                 true => "there is a header, but no row below it",
             };
             return Err(table.problem(problem.into()));
+        }
+        if let (true, Some((line, column))) = (table.is_frame(), self.needed) {
+            return Err(table.cell_problem(line, column, "the value is missing".into()));
         }
         let Some((line, column, cell)) = self.first else { return Ok(count) };
         let rows = message::count(rows, "row");
@@ -232,8 +239,18 @@ impl<'t> Table<'t> {
         Ok(table)
     }
 
+    /// Whether the rows are those of a data frame.
+    pub(super) fn is_frame(&self) -> bool {
+        self.of_types().is_some_and(|typed| typed.is_frame)
+    }
+
+    /// The numbers of a column of a data frame, none of whose rows is left out; `None` where it holds others, too.
+    pub(super) fn all_numbers(&self, column: usize) -> Option<&'t [f64]> {
+        self.of_types().filter(|typed| typed.is_frame)?.numbers(column)
+    }
+
     /// The table with types, if it is one.
-    fn of_types(&self) -> Option<&'t TypedTable> {
+    pub(super) fn of_types(&self) -> Option<&'t TypedTable> {
         match self.body {
             Body::Text(_) => None,
             Body::Typed(typed) => Some(typed),
@@ -279,7 +296,10 @@ impl<'t> Table<'t> {
 
     /// The place of a row in a message, by the number that [`each_row`](Self::each_row) gives it.
     pub(super) fn place(&self, line: usize) -> Row {
-        if self.has_lines() { Row::Line(line) } else { Row::Number(line) }
+        match self.has_lines() {
+            true => Row::Line(line),
+            false => Row::Number(line - usize::from(self.is_frame())),
+        }
     }
 
     /// Whether the rows are lines of a file.
@@ -418,8 +438,14 @@ impl<'t> Table<'t> {
     ) -> Result<f64, Error> {
         let counts = task.has_counts() && matches!(role, Role::Response(_));
         let mut advice = None;
+        let found = cell.number(self.decimal).ok_or(());
+        if let (Ok(value), Role::Feature) = (found, role)
+            && value.is_finite()
+        {
+            return Ok(value);
+        }
         let text = cell.text();
-        let problem = match cell.number(self.decimal).ok_or(()) {
+        let problem = match found {
             Ok(value) if role == Role::Exposure && !(value > 0.0 && value.is_finite()) => {
                 "is not an exposure, which is a number above 0"
             }

@@ -925,15 +925,13 @@ fn dates_and_times_are_known() {
 /// columns that were left out in any state.
 #[test]
 fn files_are_read_like_a_table_that_was_none() {
-    let columns = || {
-        [
-            ("code".to_string(), Cells::Labels(vec!["8".into(), "9".into(), "10".into()]), None),
-            ("ripe".into(), Cells::Bools, None),
-            ("same".into(), Cells::LeftOut, None),
-            ("1".into(), Cells::Numbers, None),
-        ]
-    };
-    let schema = Schema::of_table(CsvReader::regression("y"), columns(), None).unwrap();
+    let mut table = TypedTable::of_frame("X");
+    table.add_column("code", ColumnType::Labels, ["8", "10", "9"].map(Value::Text));
+    table.add_column("ripe", ColumnType::Bools, [true, false, true].map(Value::Bool));
+    table.add_column("same", ColumnType::Numbers, [1.0; 3].map(Value::Number));
+    table.add_column("1", ColumnType::Numbers, [1.0, 2.0, 3.0].map(Value::Number));
+    let learnt = Schema::of_features(&CsvReader::regression("y"), &table, None).unwrap().schema;
+    let schema = learnt.clone().with_response(CsvReader::regression("y"), None).unwrap();
     assert_eq!(schema.feature_names(), ["code=8", "code=9", "code=10", "ripe", "1"]);
     let text = "1,ripe,code\n0.5,true,10\n1,FALSE,8\n2,1,9\n3,0.0,9\n";
     let new = schema.read_features(text.as_bytes()).unwrap();
@@ -950,7 +948,7 @@ fn files_are_read_like_a_table_that_was_none() {
     assert_eq!(serde_json::from_str::<Schema>(&text).unwrap(), schema);
     // Arguments that do not belong together are refused.
     let refused = |reader: CsvReader, classes: Option<Vec<String>>| {
-        let error = Schema::of_table(reader, columns(), classes).unwrap_err();
+        let error = learnt.clone().with_response(reader, classes).unwrap_err();
         assert!(matches!(error, Error::Argument { .. }), "{error}");
     };
     refused(CsvReader::regression("ripe"), None);

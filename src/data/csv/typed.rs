@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::dates::{in_iso, seconds};
 use super::table::numbered;
 use super::{Decimal, Lines};
+use crate::cells::shown;
 use crate::message::Advice;
 use crate::{Error, memory};
 
@@ -18,6 +20,13 @@ pub enum ColumnType {
     Bools,
     /// Dates, with or without a time of the day, or times of the day: in ISO 8601, all in one way.
     Dates,
+    /// The same as numbers of seconds, as [`Dates::of`](super::Dates::of) has them.
+    Times {
+        /// Whether they are times of the day.
+        is_clock: bool,
+        /// The time zone of the clock that shows them, if it is known.
+        zone: Option<String>,
+    },
     /// Text: never taken for numbers or dates.
     Text,
     /// Categories: labels of any number, whatever they look like.
@@ -89,6 +98,8 @@ pub struct TypedTable {
     pub(super) places: Lines,
     /// The number of rows so far, with those that were [skipped](Self::skip_rows).
     rows: usize,
+    /// Whether the rows are [those of a frame](Self::of_frame).
+    pub(super) is_frame: bool,
 }
 
 /// The bytes of a number, and of the place of a text.
@@ -104,6 +115,8 @@ enum Values {
         /// The cells whose text is not that of their number, by their rows.
         written: HashMap<usize, Box<str>>,
     },
+    /// Of times in seconds; NaN is missing.
+    Times(Vec<f64>),
     /// Of texts, one behind the other, and the end of each.
     Texts { text: String, ends: Vec<usize>, blanks: Option<(usize, String)> },
     /// The number of values of another type, which are not held.
@@ -118,6 +131,7 @@ impl Values {
                 are_bools: *kind == ColumnType::Bools,
                 written: HashMap::new(),
             },
+            ColumnType::Times { .. } => Self::Times(Vec::new()),
             ColumnType::Dates | ColumnType::Text | ColumnType::Labels => {
                 Self::Texts { text: String::new(), ends: Vec::new(), blanks: None }
             }
@@ -127,9 +141,18 @@ impl Values {
 
     fn rows(&self) -> usize {
         match self {
-            Self::Numbers { numbers, .. } => numbers.len(),
+            Self::Numbers { numbers, .. } | Self::Times(numbers) => numbers.len(),
             Self::Texts { ends, .. } => ends.len(),
             Self::Others(rows) => *rows,
+        }
+    }
+
+    /// Makes room for so many more.
+    fn reserve(&mut self, rows: usize) {
+        match self {
+            Self::Numbers { numbers, .. } | Self::Times(numbers) => numbers.reserve_exact(rows),
+            Self::Texts { ends, .. } => ends.reserve_exact(rows),
+            Self::Others(_) => {}
         }
     }
 
@@ -179,6 +202,10 @@ impl Values {
                 ends.push(text.len());
                 WORD + text.len() - before
             }
+            Self::Times(times) => {
+                times.push(if let Value::Number(time) = value { time } else { f64::NAN });
+                WORD
+            }
             Self::Others(rows) => {
                 *rows += 1;
                 0
@@ -203,7 +230,8 @@ impl Values {
                 let start = row.checked_sub(1).map_or(0, |before| ends[before]);
                 Cell::Text(Cow::Borrowed(&text[start..ends[row]]))
             }
-            Self::Others(_) => Cell::Text(Cow::Borrowed("")),
+            Self::Times(times) if !times[row].is_nan() => Cell::Time(times[row]),
+            Self::Times(_) | Self::Others(_) => Cell::Text(Cow::Borrowed("")),
         }
     }
 }
@@ -219,7 +247,7 @@ fn number_of(cell: &str, is_bool: bool) -> f64 {
 }
 
 /// The text of a number, which gives the same number again.
-fn text_of(number: f64, is_bool: bool) -> Cow<'static, str> {
+pub(super) fn text_of(number: f64, is_bool: bool) -> Cow<'static, str> {
     let size = number.abs();
     match is_bool {
         true if number == 1.0 => "True".into(),
@@ -239,6 +267,8 @@ pub(super) enum Cell<'t> {
         /// Its text, where it is not that of the number.
         written: Option<&'t str>,
     },
+    /// A time in seconds.
+    Time(f64),
 }
 
 /// What cells are compared by.
@@ -266,6 +296,7 @@ impl<'t> Cell<'t> {
             Self::Text(text) => Cow::Borrowed(text),
             Self::Number { written: Some(text), .. } => Cow::Borrowed(text),
             Self::Number { number, is_bool, .. } => text_of(*number, *is_bool),
+            Self::Time(time) => in_iso(*time).into(),
         }
     }
 
@@ -275,6 +306,7 @@ impl<'t> Cell<'t> {
             Self::Text(text) => text.clone(),
             Self::Number { written: Some(text), .. } => Cow::Borrowed(text),
             Self::Number { number, is_bool, .. } => text_of(*number, *is_bool),
+            Self::Time(time) => in_iso(*time).into(),
         }
     }
 
@@ -283,7 +315,15 @@ impl<'t> Cell<'t> {
         match self {
             Self::Text(text) => decimal.parse(text),
             Self::Number { number, is_bool: false, .. } => Some(*number),
-            Self::Number { .. } => None,
+            Self::Number { .. } | Self::Time(_) => None,
+        }
+    }
+
+    /// The time in seconds of a cell whose day is written in this way, of none for a time of the day.
+    pub(super) fn seconds(&self, day: Option<&str>) -> Option<f64> {
+        match self {
+            Self::Time(time) => Some(*time),
+            _ => seconds(&self.text(), day),
         }
     }
 
@@ -297,8 +337,8 @@ impl<'t> Cell<'t> {
 
     /// Whether the text is one of these, in capitals or small letters.
     pub(super) fn is_among(&self, texts: &[String]) -> bool {
-        let is_number =
-            |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || "+-.iI".contains(c));
+        let may_begin = |byte: &u8| byte.is_ascii_digit() || b"+-.iI".contains(byte);
+        let is_number = |text: &str| text.as_bytes().first().is_some_and(may_begin);
         match self {
             Self::Text(own) => texts.iter().any(|text| text.eq_ignore_ascii_case(own)),
             Self::Number { written: None, is_bool: false, .. } => {
@@ -309,6 +349,7 @@ impl<'t> Cell<'t> {
                 let own = self.text();
                 texts.any(|text| text.eq_ignore_ascii_case(&own))
             }
+            Self::Time(_) => false,
             Self::Number { .. } => {
                 let own = self.text();
                 texts.iter().any(|text| text.eq_ignore_ascii_case(&own))
@@ -340,7 +381,35 @@ impl TypedTable {
             columns.into_iter().enumerate().map(named).unzip();
         let (columns, places) = (types.iter().map(Values::of).collect(), Lines::of_rows());
         let (name, bytes, cells, rows) = (name.into(), 0, 0, 0);
-        Self { name, names, types, columns, limit, bytes, cells, places, rows }
+        let is_frame = false;
+        Self { name, names, types, columns, limit, bytes, cells, places, rows, is_frame }
+    }
+
+    /// A table for the columns of a data frame in memory, which [`add_column`](Self::add_column) takes one by one: for
+    /// [`Schema::of_features`](super::Schema::of_features). Its rows go with values elsewhere, such as a response: errors count
+    /// them from 0, and none is left out. Text is labels, whatever it looks like. There is no limit of bytes.
+    pub fn of_frame(name: impl Into<String>) -> Self {
+        Self { is_frame: true, ..Self::new::<String>(name, [], u64::MAX) }
+    }
+
+    /// Adds a column with its values in all rows.
+    pub fn add_column<'v>(
+        &mut self,
+        name: impl Into<String>,
+        kind: ColumnType,
+        values: impl IntoIterator<Item = Value<'v>>,
+    ) {
+        let mut column = Values::of(&kind);
+        let values = values.into_iter();
+        column.reserve(values.size_hint().0);
+        values.for_each(|value| self.bytes += column.push(value) as u64);
+        if self.columns.is_empty() {
+            self.rows = column.rows();
+            (1..=self.rows).for_each(|row| self.places.push(row));
+        }
+        self.names.push(name.into());
+        self.types.push(kind);
+        self.columns.push(column);
     }
 
     /// The name of the table in errors.
@@ -366,13 +435,7 @@ impl TypedTable {
         }
         let size = [(rows, "rows"), (columns, "columns")];
         memory::check::<f64>(&self.name, &size, Advice::SampleRows)?;
-        for values in &mut self.columns {
-            match values {
-                Values::Numbers { numbers, .. } => numbers.reserve_exact(rows),
-                Values::Texts { ends, .. } => ends.reserve_exact(rows),
-                Values::Others(_) => {}
-            }
-        }
+        self.columns.iter_mut().for_each(|values| values.reserve(rows));
         Ok(())
     }
 
@@ -495,6 +558,23 @@ impl TypedTable {
             Values::Texts { blanks: Some((row, cell)), .. } => Some((self.places.get(*row)?, cell)),
             _ => None,
         }
+    }
+
+    /// The numbers of a column that holds them as numbers alone; NaN is missing.
+    pub(super) fn numbers(&self, column: usize) -> Option<&[f64]> {
+        match &self.columns[column] {
+            Values::Numbers { numbers, written, .. } if written.is_empty() => Some(numbers),
+            _ => None,
+        }
+    }
+
+    /// The columns of text with blanks at the ends of a cell, which do not count: the name, the row of the first one, counted from
+    /// 0, and the cell.
+    pub fn blank_ends(&self) -> impl Iterator<Item = (&str, usize, String)> {
+        self.columns.iter().zip(&self.names).filter_map(|(values, name)| match values {
+            Values::Texts { blanks: Some((row, cell)), .. } => Some((&name[..], *row, shown(cell))),
+            _ => None,
+        })
     }
 
     /// The cell of a row that is held, counted from 0.

@@ -69,7 +69,7 @@ impl Recipe {
     }
 
     /// Fits `data` like [`fit`](Self::fit), with a [`Schema`] by which files are read like `data`;
-    /// [`Schema::of_table`] makes one for a data frame. The fit can then do all that a fit of a CSV
+    /// [`Schema::of_features`] learns one for a data frame. The fit can then do all that a fit of a CSV
     /// file can, such as [`Fit::predict_csv`](crate::fit::Fit::predict_csv).
     ///
     /// # Errors

@@ -22,29 +22,19 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 
 from . import _storage  # noqa: F401  (fits can be pickled)
 from ._columns import (
-    Cells,
-    Column,
-    Encoding,
-    Grouping,
+    BLANKS,
     Matrix,
-    beside,
-    columns_of,
-    columns_of_array,
-    encoded,
-    encoded_array,
-    encoded_names,
     frame_of,
-    grouping_of,
-    indicators,
-    logs_of_exposure,
+    known_columns,
+    named_columns,
+    names_of,
     shown,
-    taken_out,
-    text_of_many_kinds,
-    warn_of_stand_ins,
+    table_of,
+    table_of_array,
 )
 from ._explain import Explanation
 from ._figure import Figure, Figures, figure_of
-from ._native import Dates, Fit
+from ._native import Columns, Fit
 from ._progress import Listener, listener
 from ._signals import Terminated, heard, note
 from ._sklearn import BaseEstimator
@@ -63,7 +53,7 @@ from ._verdict import (
 if TYPE_CHECKING:
     from xarray import DataTree
 
-    from ._native import ColumnOfFit, Rows, Settings
+    from ._native import Rows, Settings
 
 Model: TypeAlias = Literal[
     "linear",
@@ -87,9 +77,10 @@ RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator
 Folder: TypeAlias = str | PathLike[str]
 
 # The version of `estimator.json`.
-FORMAT = 3
-# Formats that are read, too, if there are neither groups nor an exposure: these were no names of X.
-OLD = (2,)
+FORMAT = 4
+# Formats that are read, too: they also have the columns, which the fit has. The first one only if
+# there are neither groups nor an exposure: these were no names of X.
+OLD = (2, 3)
 ESTIMATOR = "estimator.json"
 MOST_THREADS = 4096
 
@@ -124,9 +115,6 @@ class Bnn(BaseEstimator):
 
     # What fit() leaves.
     _fit: Fit
-    _columns: list[Column]
-    _groupings: list[Grouping]
-    _encoding: Encoding
     verdict_: Verdict
     converged_: bool
     settled_: bool
@@ -184,14 +172,14 @@ class Bnn(BaseEstimator):
         if not path.exists():
             estimator = cls()
             fit = Fit.load(folder, estimator._threads())
-            estimator._describe(json.loads(fit.description()), Path(folder))
+            estimator._describe(fit, Path(folder))
             estimator._take(fit)
             return estimator
         try:
             saved = json.loads(path.read_text(encoding="utf-8"))
             kind, version = saved["class"], saved["format"]
             is_plain = not saved.get("groupings") and not saved["parameters"].get("exposure")
-            is_known = version == FORMAT or (version in OLD and is_plain)
+            is_known = version == FORMAT or (version in OLD and (version > 2 or is_plain))
             matches = kind == cls.__name__ and is_known
             known = cls._of(saved) if matches else None
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -202,12 +190,6 @@ class Bnn(BaseEstimator):
                 f"{FORMAT}"
             )
         known._take(Fit.load(folder, known._threads()))
-        used, inputs = len(known._used_names()), known.diagnostics_["network"][0]
-        if used != inputs:
-            raise ValueError(
-                f"{path}: it is not as `save` wrote it: {used} columns, of a network with {inputs} "
-                "inputs"
-            )
         return known
 
     @classmethod
@@ -220,30 +202,12 @@ class Bnn(BaseEstimator):
         estimator.n_features_in_ = saved["n_features_in"]
         if saved["feature_names_in"] is not None:
             estimator.feature_names_in_ = np.array(saved["feature_names_in"], dtype=object)
-        estimator._columns = [
-            {
-                "name": str(column["name"]),
-                "cells": column["cells"],
-                "levels": list(column["levels"]),
-                "used": bool(column["used"]),
-                "dates": column.get("dates"),
-                "fill": column.get("fill"),
-                "marked": column.get("marked", False),
-            }
-            for column in saved["columns"]
-        ]
-        estimator._groupings = [
-            {"name": str(grouping["name"]), "levels": list(grouping["levels"])}
-            for grouping in saved.get("groupings", [])
-        ]
-        estimator._encoding = saved["encoding"]
         estimator._set_response(saved["response"])
-        if len(estimator._used_names()) == 0:
-            raise ValueError("no column is used")
         return estimator
 
-    def _describe(self, description: dict[str, Any], folder: Path) -> None:
+    def _describe(self, fit: Fit, folder: Path) -> None:
         """Takes the settings, the columns and the response of a fit that no estimator wrote."""
+        description = json.loads(fit.description())
         recipe, schema = description["recipe"], description["schema"]
         if recipe["task"] != self._task:
             raise ValueError(
@@ -265,44 +229,13 @@ class Bnn(BaseEstimator):
             self.set_params(noise=recipe["noise"])
         if "response_transform" in self.get_params(deep=False):
             self.set_params(response_transform=recipe.get("transform"))
-        columns = [{"name": name, "role": "Feature"} for name in description["features"]]
-        if schema is not None:
-            columns = [column for column in schema["columns"] if column["role"] == "Feature"]
-        self._columns = []
-        for column in columns:
-            levels, bools = column.get("levels"), column.get("bools", False)
-            missing = column.get("missing") or {"value": None, "marked": False}
-            dates = column.get("dates")
-            cells: Cells = "bools" if bools else "numbers" if levels is None else "labels"
-            self._columns.append(
-                {
-                    "name": column["name"],
-                    "cells": "dates" if dates else cells,
-                    "levels": levels or [],
-                    "used": True,
-                    "dates": json.dumps(dates) if dates else None,
-                    "fill": missing["value"],
-                    "marked": missing["marked"],
-                }
-            )
+        reader = {} if schema is None else schema["reader"]
         if "exposure" in self.get_params(deep=False):
-            self.set_params(exposure=None if schema is None else schema["reader"].get("exposure"))
-        groups = [] if schema is None else schema["reader"].get("groups", [])
+            self.set_params(exposure=reader.get("exposure"))
+        groups = reader.get("groups", [])
         self.group = None if not groups else groups[0] if len(groups) == 1 else groups
-        levels_of = {} if schema is None else {c["name"]: c["levels"] for c in schema["columns"]}
-        self._groupings = [{"name": name, "levels": levels_of[name]} for name in groups]
-        encodings: dict[str, Encoding] = {"DropFirst": "drop_first", "Codes": "codes"}
-        reader: dict[str, Any] = {} if schema is None else schema["reader"]
-        self._encoding = encodings.get(str(reader.get("encoding")), "one_hot")
-        names = [column["name"] for column in self._columns]
-        if schema is not None:
-            # Groups and the exposure are columns of X, too.
-            exposure = schema["reader"].get("exposure")
-            names = [
-                column["name"]
-                for column in schema["columns"]
-                if column["name"] in {*names, *groups, exposure}
-            ]
+        known = known_columns(fit.columns())
+        names = [name for name, (kind, _) in known.items() if kind != "left_out"]
         self.n_features_in_ = len(names)
         self.feature_names_in_ = np.array(names, dtype=object)
         self._set_response(self._response_of(description))
@@ -597,145 +530,68 @@ class Bnn(BaseEstimator):
 
     def _features_of(
         self, X: Any, y: Any, sample_weight: Any, **y_checks: Any
-    ) -> tuple[Matrix, Any, Matrix | None]:
-        """The training rows as numbers, their response, and their weights if they have any; what
-        the columns are is kept.
+    ) -> tuple[Matrix, Any, Matrix | None, Columns]:
+        """The training rows as numbers, their response, their weights if they have any, and what
+        the columns are.
         """
         checks: dict[str, Any] = {"dtype": np.float64, "ensure_min_samples": 2, **y_checks}
-        self._encoding = "one_hot"
-        whole, left_out = frame_of(X), []
-        names = [self.group] if isinstance(self.group, str) else list(self.group or [])
-        if whole is not None:
-            # Also the columns of groups and of the exposure.
-            validate_data(self, X=whole.to_native(), y=y, skip_check_array=True)
-            known = [*names, *filter(None, [getattr(self, "exposure", None)])]
-            groups, left_out = text_of_many_kinds(whole, known)
-            names += groups
-        X, others = self._beside(X, names)
-        frame = frame_of(X)
+        frame, exposure = frame_of(X), getattr(self, "exposure", None)
+        groups = [self.group] if isinstance(self.group, str) else list(self.group or [])
         if frame is not None:
-            if len(frame.columns) == len(left_out):
-                raise ValueError("no column of X is left for the features")
-            weights = weights_of(sample_weight, frame.shape[0])
-            self._columns = columns_of(frame, weights, left_out)
-            checked = check_X_y(encoded(frame, self._columns), y, estimator=self, **checks)
+            validate_data(self, X=frame.to_native(), y=y, skip_check_array=True)
+            # Of as many numbers as there will be at least, all the same one.
+            like = np.broadcast_to(0.0, frame.shape)
+            _, y = check_X_y(like, y, estimator=self, **checks)
+            known = named_columns(frame, groups, exposure)
+            table = table_of(frame, names_of(frame), known, "any")
         else:
+            self._refuse_beside(groups, exposure)
             refuse_other_than_numbers("X", X)
             found = validate_data(self, X=X, y=y, ensure_all_finite="allow-nan", **checks)
             numbers, y = cast("tuple[Matrix, Any]", found)
-            weights = weights_of(sample_weight, len(numbers))
-            self._columns = columns_of_array(numbers, weights)
-            checked = encoded_array(numbers, self._columns), y
-        numbers, y = cast("tuple[Matrix, Any]", checked)
-        weights = weights_of(sample_weight, len(numbers))
-        counted = numbers if weights is None else numbers[weights > 0]
-        varies = (counted != counted[0]).any(axis=0)
-        if not varies.any():
-            raise ValueError("every column of X is constant: there is nothing to learn from")
-        if not varies.all():
-            names = [name for names in encoded_names(self._columns) for name in names]
-            constant = ", ".join(
-                f"`{name}` ({value:g})"
-                for name, value, varied in zip(names, counted[0], varies, strict=True)
-                if not varied
-            )
-            warnings.warn(
-                f"columns that are constant over all training rows are left out: {constant}",
-                stacklevel=3,
-            )
-        # Of a column with several levels all of its numbers vary. A column with one value is left
-        # out though it is missing in some rows.
-        widths = [len(names) for names in encoded_names(self._columns)]
-        first = np.cumsum([0, *widths[:-1]])
-        used = [width > 0 and bool(varies[at]) for width, at in zip(widths, first, strict=True)]
-        for column, is_used in zip(self._columns, used, strict=True):
-            column["used"] = is_used
-        return beside(numbers[:, np.repeat(used, widths)], others), y, weights
+            table = table_of_array(numbers, self._names_in(), {})
+        weights = weights_of(sample_weight, len(y))
+        columns, x, said = Columns.learn(table, listed_weights(weights), groups, exposure)
+        warn_of(said)
+        return x, y, weights, columns
 
-    def _beside(self, X: Any, learnt: list[str] | None = None) -> tuple[Any, list[Matrix]]:
-        """X without groups and exposure, and their columns: indicators, and the log. The groups of
-        training rows are learnt, of the columns that are named.
-        """
-        others: list[Matrix] = []
-        if learnt is not None:
-            self._groupings = []
-        names = [grouping["name"] for grouping in self._groupings] if learnt is None else learnt
-        for place, name in enumerate(names):
-            X, series = taken_out(X, name, "a group")
-            if learnt is not None:
-                self._groupings.append(grouping_of(series, name))
-            others.append(indicators(series, self._groupings[place]))
-        exposure = getattr(self, "exposure", None)
-        if exposure is not None:
-            X, series = taken_out(X, exposure, "the exposure")
-            others.append(logs_of_exposure(series, exposure))
-        return X, others
+    def _refuse_beside(self, groups: Sequence[str], exposure: str | None) -> None:
+        """Refuses an array if there are to be groups or an exposure."""
+        named = [*((name, "a group") for name in groups), (exposure, "the exposure")]
+        for name, what in named:
+            if name is not None:
+                raise ValueError(f"X must be a table with the column `{name}`, {what}")
+
+    def _names_in(self) -> list[str]:
+        """The names of the columns of X in training."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return [f"x{j + 1}" for j in range(self.n_features_in_)]
+        return [str(name).strip(BLANKS) for name in names]
 
     def _new_rows(self, X: Any) -> Matrix:
         """New rows as numbers."""
-        check_is_fitted(self)
-        whole = frame_of(X)
-        X, others = self._beside(X)
-        if whole is not None:
-            validate_data(self, X=whole.to_native(), reset=False, skip_check_array=True)
-        frame = frame_of(X)
+        columns, frame = self._fitted().columns(), frame_of(X)
+        known = known_columns(columns)
         if frame is not None:
-            rows = encoded(frame, self._columns, self._encoding)
-            warn_of_stand_ins(frame, self._columns)
-            checked = check_array(rows, estimator=self, input_name="X")
+            validate_data(self, X=frame.to_native(), reset=False, skip_check_array=True)
+            table = table_of(frame, self._names_in(), known)
         else:
             refuse_other_than_numbers("X", X)
             numbers = validate_data(
                 self, X=X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
             )
-            checked = encoded_array(cast("Matrix", numbers), self._columns)
-        used = [column["used"] for column in self._columns]
-        widths = [len(names) for names in encoded_names(self._columns, self._encoding)]
-        return beside(cast("Matrix", checked)[:, np.repeat(used, widths)], others)
+            table = table_of_array(cast("Matrix", numbers), self._names_in(), known)
+        x, said = columns.encode(table)
+        warn_of(said)
+        return cast("Matrix", check_array(x, estimator=self, input_name="X"))
 
     def _used_names(self) -> list[str]:
-        names = encoded_names(self._columns, self._encoding)
-        return [
-            name
-            for column, of_column in zip(self._columns, names, strict=True)
-            if column["used"]
-            for name in of_column
-        ]
+        return self._fitted().columns().features()
 
-    def _columns_of_fit(self) -> "list[ColumnOfFit]":
-        """The columns as the native half takes them, with groups and the exposure."""
-        columns: list[ColumnOfFit] = [
-            {
-                "name": column["name"],
-                "cells": column["cells"] if column["used"] else "left_out",
-                "levels": column["levels"],
-                "dates": None if column["dates"] is None else Dates.read(column["dates"]),
-                "fill": column["fill"],
-                "marked": column["marked"],
-            }
-            for column in self._columns
-        ]
-        others = [(group["name"], "groups", group["levels"]) for group in self._groupings]
-        exposure = getattr(self, "exposure", None)
-        if exposure is not None:
-            others.append((exposure, "exposure", []))
-        for name, cells, levels in others:
-            columns.append(
-                {
-                    "name": name,
-                    "cells": cells,
-                    "levels": levels,
-                    "dates": None,
-                    "fill": None,
-                    "marked": False,
-                }
-            )
-        return columns
-
-    def _free(self, names: list[str]) -> list[str]:
+    def _free(self, columns: Columns, names: list[str]) -> list[str]:
         """Names of the response that no column of X has."""
-        taken = {column["name"] for column in self._columns}
-        taken |= {grouping["name"] for grouping in self._groupings}
+        taken = set(known_columns(columns))
         free: list[str] = []
         for name in names:
             while name in taken:
@@ -934,15 +790,18 @@ class Bnn(BaseEstimator):
             "parameters": parameters,
             "n_features_in": self.n_features_in_,
             "feature_names_in": None if names is None else list(names),
-            "columns": self._columns,
-            "groupings": self._groupings,
-            "encoding": self._encoding,
             "response": self._response(),
         }
         text = json.dumps(estimator, indent=2, ensure_ascii=False)
         path, new = folder / ESTIMATOR, folder / f"{ESTIMATOR}.tmp"
         new.write_text(text + "\n", encoding="utf-8")
         os.replace(new, path)
+
+
+def warn_of(said: Sequence[str]) -> None:
+    """Warns of what is said of a table, where a method of an estimator was called."""
+    for message in said:
+        warnings.warn(message, stacklevel=4)
 
 
 def weights_of(sample_weight: Any, rows: int) -> Matrix | None:

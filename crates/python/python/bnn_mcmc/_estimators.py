@@ -28,17 +28,15 @@ from ._base import (
     weights_of,
 )
 from ._columns import (
-    MANY_LEVELS,
-    MOST_LEVELS,
     Matrix,
     frame_of,
     is_missing_text,
     listed,
     order_of,
-    ordered,
     response_of,
     shown,
 )
+from ._native import classes_in_order
 from ._progress import Listener
 from ._sklearn import ClassifierMixin, RegressorMixin
 
@@ -113,15 +111,15 @@ class _Numbers(RegressorMixin, Bnn):
         names, y = _names_of_response(y), response_of(y)
         refuse_other_than_numbers("y", y)
         checks = {"multi_output": not self._counts, "y_numeric": True}
-        x, y, rows = self._features_of(X, y, sample_weight, **checks)
+        x, y, rows, columns = self._features_of(X, y, sample_weight, **checks)
         weights = listed_weights(rows)
         self._y_ndim = y.ndim
         y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         named = len(names) == y.shape[1]
-        self._y_names = self._free(names if named else [f"y{j + 1}" for j in range(y.shape[1])])
-        columns, names = self._columns_of_fit(), self._y_names
+        names = names if named else [f"y{j + 1}" for j in range(y.shape[1])]
+        self._y_names = self._free(columns, names)
         task = "counts" if self._counts else "regression"
-        given = ((task, []), (x, y), weights, columns, names)
+        given = ((task, [], None), (x, y), weights, columns, self._y_names)
         return self._finish(self._sampled(given, settings))
 
     @overload
@@ -693,23 +691,13 @@ class BnnSurvival(Bnn):
         settings = self._settings(self.noise)
         lower, upper, names, cells = _bounds_of(y)
         ends = np.where(np.isfinite(lower), lower, upper)
-        x, _, rows = self._features_of(X, ends, sample_weight, y_numeric=True)
-        time, companion = self._free([*names])
+        x, _, rows, columns = self._features_of(X, ends, sample_weight, y_numeric=True)
+        time, companion = self._free(columns, [*names])
         self._y_names = [time]
-        columns = self._columns_of_fit()
-        columns.append(
-            {
-                "name": companion,
-                "cells": cells,
-                "levels": [],
-                "dates": None,
-                "fill": None,
-                "marked": False,
-            }
-        )
         of_rows = listed_weights(rows)
+        response = ("survival", [], (companion, cells == "event"))
         rows = (x, lower.tolist(), upper.tolist())
-        given = (("survival", []), rows, of_rows, columns, self._y_names)
+        given = (response, rows, of_rows, columns, self._y_names)
         return self._finish(self._sampled(given, settings))
 
     def predict(self, X: Any) -> Matrix:
@@ -984,7 +972,7 @@ class BnnClassifier(ClassifierMixin, Bnn):
         order = order_of(y) if self.noise == "ordinal" else None
         names, y = _names_of_response(y), response_of(y)
         _check_texts(y)
-        x, y, rows = self._features_of(X, y, sample_weight)
+        x, y, rows, columns = self._features_of(X, y, sample_weight)
         weights = listed_weights(rows)
         check_classification_targets(y)
         self.classes_, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
@@ -993,16 +981,13 @@ class BnnClassifier(ClassifierMixin, Bnn):
             raise ValueError(
                 f"y has one class, `{shown(self.classes_[0])}`: at least 2 classes are needed"
             )
-        if count > min(max(MANY_LEVELS, len(y) // 2), MOST_LEVELS):
-            raise ValueError(f"y has {count} classes in {len(y)} rows: is this a regression?")
         texts = self._class_names()
-        inner = [name for name in order if name in texts] if order else ordered(texts, "y")
-        self._inner = inner
+        inner = classes_in_order(texts, len(y))
+        self._inner = inner = [name for name in order if name in texts] if order else inner
         places = np.array(self._places())
-        names = self._free(names if len(names) == 1 else ["class"])
-        columns = self._columns_of_fit()
+        names = self._free(columns, names if len(names) == 1 else ["class"])
         numbers: list[int] = places[codes].tolist()
-        given = (("classification", inner), (x, numbers), weights, columns, names)
+        given = (("classification", inner, None), (x, numbers), weights, columns, names)
         return self._finish(self._sampled(given, settings))
 
     def _class_names(self) -> list[str]:
@@ -1170,7 +1155,8 @@ class BnnClassifier(ClassifierMixin, Bnn):
 
     def _set_response(self, response: dict[str, Any]) -> None:
         self.classes_ = np.array(response["classes"], dtype=response["dtype"])
-        self._inner = response.get("inner") or ordered(self._class_names(), "y")
+        texts = self._class_names()
+        self._inner = response.get("inner") or classes_in_order(texts, 2 * len(texts))
 
 
 def _check_texts(y: Any) -> None:

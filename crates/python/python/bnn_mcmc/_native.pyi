@@ -1,7 +1,7 @@
 """The native half: fits with arrays in and arrays out."""
 
 from os import PathLike
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 __version__: str
 
 def _spelled() -> list[str]: ...
+def classes_in_order(classes: list[str], rows: int) -> list[str]: ...
 def choices() -> dict[str, list[str]]: ...
 
 Matrix: TypeAlias = NDArray[np.float64]
@@ -16,23 +17,24 @@ Matrix: TypeAlias = NDArray[np.float64]
 # What `src/settings.rs` reads, which checks the types.
 Settings: TypeAlias = dict[str, Any]
 
-class ColumnOfFit(TypedDict):
-    name: str
-    cells: str
-    levels: list[str]
-    dates: Dates | None
-    fill: float | None
-    marked: bool
+class Table:
+    def __init__(self) -> None: ...
+    def add_numbers(self, name: str, numbers: NDArray[np.float64], are_bools: bool) -> None: ...
+    def add_times(
+        self, name: str, times: NDArray[np.float64], is_clock: bool, zone: str | None
+    ) -> None: ...
+    def add_texts(self, name: str, texts: list[str | None], are_categories: bool) -> None: ...
 
-class Dates:
+class Columns:
     @staticmethod
-    def of(times: NDArray[np.float64], is_clock: bool, zone: str | None) -> Dates: ...
+    def learn(
+        table: Table, weights: list[float] | None, groups: list[str], exposure: str | None
+    ) -> tuple[Columns, Matrix, list[str]]: ...
+    def encode(self, table: Table) -> tuple[Matrix, list[str]]: ...
+    def features(self) -> list[str]: ...
     @staticmethod
-    def read(text: str) -> Dates: ...
+    def read(text: str) -> Columns: ...
     def text(self) -> str: ...
-    def zone(self) -> str | None: ...
-    def features(self, column: str) -> list[str]: ...
-    def encoded(self, times: NDArray[np.float64], years: float) -> Matrix: ...
 
 Values: TypeAlias = tuple[str, list[float], list[str]]
 
@@ -40,6 +42,9 @@ Drawn: TypeAlias = tuple[str, str]
 Rows: TypeAlias = (
     tuple[Matrix, Matrix] | tuple[Matrix, list[int]] | tuple[Matrix, list[float], list[float]]
 )
+
+# The task; the names of classes; the column beside times, and whether it says that the event happened.
+Response: TypeAlias = tuple[str, list[str], tuple[str, bool] | None]
 
 class Loo:
     def numbers(self) -> list[float]: ...
@@ -76,13 +81,14 @@ class Explainer:
 class Fit:
     def __init__(
         self,
-        response: tuple[str, list[str]],
+        response: Response,
         rows: Rows,
         weights: list[float] | None,
-        columns: list[ColumnOfFit],
+        columns: Columns,
         response_names: list[str],
         settings: Settings,
     ) -> None: ...
+    def columns(self) -> Columns: ...
     @staticmethod
     def load(folder: str | PathLike[str], threads: int) -> Fit: ...
     @staticmethod
