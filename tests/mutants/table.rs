@@ -1527,6 +1527,12 @@ mutants! {
             at "written-number": "number.is_nan() || shown() != cell" => "number.is_nan()"
         "typed tables: text of digits is taken for numbers"
             at "typed-text": "false" => "is_no_label(&cell.text(), table.decimal)"
+    caught_by "lib" "data::csv::frame::tests::rows_of_a_frame_stay"
+        "data frames: rows are counted from 1"
+            at "row-of-frame": "usize::from(self.is_frame())" => "0"
+    caught_by "lib" "data::csv::frame::tests::columns_are_what_their_types_say"
+        "data frames: constant columns stay"
+            at "constant-of-frame": "*name == names[own.start]" => "*name != names[own.start]"
     // Products, factors and eigenvalues.
     caught_by "lib" "engine::gemm::tests::products_in_f64_match_triple_loops_at_every_level"
         "products: the last terms alone"

@@ -176,7 +176,7 @@ impl Schema {
             let before = constant.len();
             constant.extend(here.map(|feature| (names[feature].clone(), x[(first, feature)])));
             match constant.get(before) {
-                Some((name, _)) if *name == names[own.start] => column.leave_out(),
+                Some((name, _)) if *name == names[own.start] => column.leave_out(), //~ constant-of-frame
                 _ => kept.extend(own),
             }
         }
@@ -207,6 +207,12 @@ impl Schema {
             let allowed = "classification if, and only if, classes are named";
             return Err(Error::argument("response", format!("{task:?}"), allowed));
         }
+        // In the order of the numbers that they become.
+        columns.sort_by_key(|column| match column.role {
+            Role::Group(place) => 1 + place,
+            Role::Exposure => usize::MAX,
+            _ => 0,
+        });
         let event_of =
             |name: &String| Column { bools: true, ..Column::new(name.clone(), Role::Event) };
         columns.extend(event.as_ref().map(event_of));
@@ -289,7 +295,7 @@ mod tests {
         }
         let read = schema.read_features_table(&new).unwrap();
         assert_eq!(read.x.slice(s![0, ..6]), array![0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
-        assert_eq!(read.stand_ins.len(), 2, "{:?}", read.stand_ins);
+        assert_eq!(read.stand_ins.len(), 3, "{:?}", read.stand_ins);
     }
 
     /// Rows are counted from 0, and none is left out.

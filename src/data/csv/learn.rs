@@ -310,7 +310,9 @@ impl Schema {
                     None => median(values),
                     Some(weights) => weighted_median(values, weights),
                 };
-                x.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = fill.value);
+                if fill.marked {
+                    x.iter_mut().filter(|x| x.is_nan()).for_each(|x| *x = fill.value);
+                }
             } else if let Some(fill) = &mut column.missing {
                 fill.value = 0.0;
             } else if matches!(column.role, Role::Group(_)) {

@@ -298,7 +298,7 @@ impl<'t> Table<'t> {
     pub(super) fn place(&self, line: usize) -> Row {
         match self.has_lines() {
             true => Row::Line(line),
-            false => Row::Number(line - usize::from(self.is_frame())),
+            false => Row::Number(line - usize::from(self.is_frame())), //~ row-of-frame
         }
     }
 
