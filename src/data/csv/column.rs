@@ -230,7 +230,7 @@ pub(super) fn median(values: ArrayView1<f64>) -> f64 {
     let n = values.iter().filter(|value| !value.is_nan()).count();
     let Some(last) = n.checked_sub(1) else { return 0.0 };
     let lower = smallest(values, n, last / 2);
-    let above = |value: &&f64| value.total_cmp(&&lower).is_gt();
+    let above = |value: &&f64| value.total_cmp(&lower).is_gt();
     let known = || values.iter().filter(|value| !value.is_nan());
     // The next one, of an even number of them that has the lower one once.
     let is_again = n % 2 == 1 || known().filter(|value| !above(value)).count() > n / 2;

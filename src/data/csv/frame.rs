@@ -58,10 +58,10 @@ pub enum FateOfText {
 impl FateOfText {
     /// The fate of text of so many kinds in so many rows, beside rows without a value.
     pub fn of(kinds: usize, rows: usize, missing: usize) -> Self {
-        match (rows < 2 * kinds, missing) {
-            (true, _) => Self::TooFewRows, //~ text-of-its-own
-            (false, 0) => Self::Groups,
-            (false, _) => Self::Gaps,
+        match missing {
+            _ if rows < 2 * kinds => Self::TooFewRows, //~ text-of-its-own
+            0 => Self::Groups,
+            _ => Self::Gaps,
         }
     }
 }
