@@ -364,9 +364,8 @@ impl Fit {
 
     /// The columns of the training table.
     fn columns(&self) -> Columns {
-        let fit = self.0.first();
-        let numbers = || Schema::of_numbers(fit.data().feature_names());
-        Columns(fit.schema().cloned().unwrap_or_else(numbers))
+        let numbers = || Schema::of_numbers(self.0.data().feature_names());
+        Columns(self.0.schema().cloned().unwrap_or_else(numbers))
     }
 
     /// The recipe, how files are read like its table (`null` if there is none), and the names of the

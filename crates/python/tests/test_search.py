@@ -21,6 +21,7 @@ OPEN = {"chains": 2, "warmup": 60, "draws": 50, "random_state": 1, "n_jobs": 1}
 REAL = [
     "linear",
     "linear_transformed",
+    "additive",
     "network",
     "network_transformed",
     "network_heteroscedastic",
@@ -40,7 +41,7 @@ def test_the_data_choose_a_model_that_predicts_well(wave, fitted):
     assert isinstance(search, Search)
     assert (search.rows, list(search.tried)) == (150, REAL)
     # The mean is a wave.
-    assert search.chosen in REAL[2:] and fitted.diagnostics_["network"] == [2, 20, 1]
+    assert search.chosen in REAL[3:] and fitted.diagnostics_["network"] == [2, 20, 1]
     chosen, linear = search.tried[search.chosen], search.tried["linear"]
     assert chosen["difference"] == chosen["se_difference"] == 0
     assert linear["difference"] < -3 * linear["se_difference"] < 0
@@ -60,18 +61,18 @@ def test_the_data_choose_a_model_that_predicts_well(wave, fitted):
 def test_a_search_is_printed_as_a_table_and_sentences(fitted):
     search = fitted.search_
     lines = str(search).splitlines()
-    assert [line.split()[0] for line in lines[:5]] == REAL
+    assert [line.split()[0] for line in lines[:6]] == REAL
     assert lines[REAL.index(search.chosen)].split() == [
         search.chosen,
         f"{search.tried[search.chosen]['log_density']:.3f}",
         "chosen",
     ]
     linear = search.tried["linear"]["log_density"]
-    assert f", of the linear model {linear:.3f}: " in lines[5]
-    assert lines[5].endswith(f"; without any feature {search.intercept_only:.3f}")
+    assert f", of the linear model {linear:.3f}: " in lines[6]
+    assert lines[6].endswith(f"; without any feature {search.intercept_only:.3f}")
     assert search.intercept_only < linear
-    assert lines[6].startswith("intervals of 50, 90 and 95 % cover ")
-    assert len(lines) == 7
+    assert lines[7].startswith("intervals of 50, 90 and 95 % cover ")
+    assert len(lines) == 8
 
 
 def test_a_model_that_could_not_be_fitted_has_the_reason():
@@ -142,14 +143,14 @@ def test_parts_that_are_given_come_before_the_model(wave):
 @pytest.mark.parametrize(
     ("estimator", "models"),
     [
-        (BnnClassifier, ["linear", "linear_transformed", "network"]),
+        (BnnClassifier, "linear linear_transformed additive network"),
         (
             BnnCounts,
-            ["linear", "linear_transformed", "linear_hurdle", "network", "network_hurdle"],
+            "linear linear_transformed linear_hurdle additive network network_hurdle",
         ),
         (
             BnnSurvival,
-            ["linear", "linear_transformed", "linear_weibull", "network", "network_weibull"],
+            "linear linear_transformed linear_weibull additive network network_weibull",
         ),
     ],
 )
@@ -159,7 +160,7 @@ def test_each_task_has_models_of_its_own(wave, estimator, models):
         y = np.column_stack([y, y])
     elif estimator is BnnClassifier:
         y = y > 10
-    search = estimator(**OPEN).fit(X, y).search_
+    search, models = estimator(**OPEN).fit(X, y).search_, models.split()
     assert list(search.tried) == models and search.chosen in models
     assert (search.coverage == {}) == (estimator is not BnnCounts)
     others = set(get_args(Model)) - set(models)

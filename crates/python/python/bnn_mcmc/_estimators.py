@@ -430,9 +430,9 @@ class BnnRegressor(_Numbers):
     minutes : float, default=None
         The minutes that the choice of a model and the run may take, as far as it can be foreseen:
         `warmup` and `draws` that are not given are as many as the time allows.
-        None is 1, and 10 until chains have converged. The numbers of iterations then depend on the speed of the machine: give `warmup`
-        and `draws` where the same call is to have the same draws. Where the model is given, nothing
-        depends on the time.
+        None is 1 (of 10,000 rows or more 3), and 10 until chains have converged. The numbers of
+        iterations then depend on the speed of the machine: give `warmup` and `draws` where the same
+        call is to have the same draws. Where the model is given, nothing depends on the time.
     run_until : {"settled", "converged"}, default=None
         What a run ends with whose `draws` are not given: "settled", predictions that a longer run
         would hardly change; "converged", chains that have converged, for effects, parameters and
@@ -689,13 +689,13 @@ class BnnSurvival(Bnn):
         """
         self._forget()
         settings = self._settings(self.noise)
-        lower, upper, names, cells = _bounds_of(y)
+        lower, upper, names, is_event = _bounds_of(y)
         ends = np.where(np.isfinite(lower), lower, upper)
         x, _, rows, columns = self._features_of(X, ends, sample_weight, y_numeric=True)
         time, companion = self._free(columns, [*names])
         self._y_names = [time]
         of_rows = listed_weights(rows)
-        response = ("survival", [], (companion, cells == "event"))
+        response = ("survival", [], (companion, is_event))
         rows = (x, lower.tolist(), upper.tolist())
         given = (response, rows, of_rows, columns, self._y_names)
         return self._finish(self._sampled(given, settings))
@@ -855,9 +855,9 @@ def _structured(y: Any) -> Any:
     return found
 
 
-def _bounds_of(y: Any) -> tuple[Matrix, Matrix, tuple[str, str], Literal["event", "until"]]:
-    """Lower and upper bounds of times, names for the column of times and its companion, and what
-    the companion is.
+def _bounds_of(y: Any) -> tuple[Matrix, Matrix, tuple[str, str], bool]:
+    """Lower and upper bounds of times, names for the column of times and its companion, and
+    whether the companion says that the event happened (else it is the upper bound).
     """
     y = _structured(y)
     fields = getattr(getattr(y, "dtype", None), "names", None)
@@ -873,7 +873,7 @@ def _bounds_of(y: Any) -> tuple[Matrix, Matrix, tuple[str, str], Literal["event"
         if not np.isfinite(time).all():
             row = int(np.flatnonzero(~np.isfinite(time))[0])
             raise ValueError(f"y, row {row}: the time is {time[row]:g}, but must be finite")
-        return time, np.where(y[events[0]], time, np.inf), (times[0], events[0]), "event"
+        return time, np.where(y[events[0]], time, np.inf), (times[0], events[0]), True
     refuse_other_than_numbers("y", y)
     y = response_of(y)
     if getattr(getattr(y, "dtype", None), "kind", None) == "b":
@@ -884,7 +884,7 @@ def _bounds_of(y: Any) -> tuple[Matrix, Matrix, tuple[str, str], Literal["event"
             f"y has {bounds.shape[1]} columns, but must have two, the lower and the upper "
             "bounds of times; or be a structured array of an event and a time"
         )
-    return bounds[:, 0], bounds[:, 1], ("time", "until"), "until"
+    return bounds[:, 0], bounds[:, 1], ("time", "until"), False
 
 
 class BnnClassifier(ClassifierMixin, Bnn):

@@ -43,7 +43,7 @@ Rows: TypeAlias = (
     tuple[Matrix, Matrix] | tuple[Matrix, list[int]] | tuple[Matrix, list[float], list[float]]
 )
 
-# The task; the names of classes; the column beside times, and whether it says that the event happened.
+# The task, the names of classes, and the column beside times with whether it is of events.
 Response: TypeAlias = tuple[str, list[str], tuple[str, bool] | None]
 
 class Loo:

@@ -14,7 +14,7 @@ from ._sklearn import ConvergenceWarning
 
 
 class NotConvergedWarning(ConvergenceWarning):
-    """The chains have not converged; the message is the verdict's sentence."""
+    """Predictions have not settled; the message is the verdict's sentence."""
 
 
 @dataclass(frozen=True)
