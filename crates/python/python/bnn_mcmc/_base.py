@@ -217,6 +217,7 @@ class Bnn(BaseEstimator):
         hidden, weights = recipe["hidden"], recipe.get("weights")
         self.hidden = None if hidden is None else tuple(hidden)
         self.activation = recipe["activation"].lower()
+        self.model = "additive" if recipe.get("curves") else None
         self.skip = recipe.get("skip")
         self.power_features = recipe.get("power_features")
         self.weight_prior = weights["normal"]["sd"] if isinstance(weights, dict) else weights
