@@ -28,7 +28,9 @@ fn new_rows_are_predicted_as_rows_with_a_response_are() {
     let new = posterior.predict_new(&q, x.view()).unwrap();
     assert_eq!((new.mean(), new.predictive_draws()), (known.mean(), known.predictive_draws()));
     assert_eq!(new.predictive_interval(0.9).unwrap(), known.predictive_interval(0.9).unwrap());
-    assert_eq!(new.verdict().unwrap().to_string(), known.verdict().unwrap().to_string());
+    // What Monte Carlo error leaves open of log densities is known with a response alone.
+    let [new_words, words] = [&new, &known].map(|p| p.verdict().unwrap().to_string());
+    assert!(words.starts_with(&new_words) && words.contains("have not settled"), "{words}");
     assert_eq!(new.summary().unwrap().rows[3].name, "row 1, y2");
     assert!(new.predictive_summary().is_ok());
     assert!(new.observed().is_none() && new.log_density().is_none());
