@@ -123,7 +123,8 @@ pub enum Method {
     Nuts,
     /// [`Mams`](crate::sampler::Mams) on all parameters. A [search](super::Search), and a model by
     /// [name](super::Recipe::model), takes it for networks, except where [`Collapsed`](Self::Collapsed) is the default and
-    /// the noise is normal.
+    /// the noise is normal, and for linear and additive models whose scales are sampled: there NUTS took six times as long on a split of Sacramento, and 2 %
+    /// of its transitions diverged.
     ///
     /// Measured with Student's t for a real response, where each step of `Collapsed` is given a weight of each row
     /// (`--model network-transformed --warmup 1000 --draws 1000`): 1.8 (CPS1985, 428 rows), 1.2 (Auto, 314) and 1.6 times

@@ -71,7 +71,7 @@ fn at_least_two(rows: usize) -> Result<usize, Error> {
     (rows >= 2).then_some(rows).ok_or_else(error)
 }
 
-/// The most steps of a trajectory of [`Method::Mams`] in networks of two hidden layers or more, or on many rows.
+/// The most steps of a trajectory of [`Method::Mams`] on folds, in networks of two hidden layers or more, or on many rows.
 const SHORT: u32 = 256;
 /// The rows from which on chains of networks begin at the ends of ascents, the steps of an ascent and the rows of a step.
 pub(super) const MANY_ROWS: usize = 10_000;

@@ -166,7 +166,9 @@ impl Recipe {
     pub(in crate::fit) fn mams(&self) -> Mams {
         let mams = Mams::default();
         let is_deep = self.layers().len() > 1 && self.method == Some(Method::Mams);
-        let max_steps = if is_deep || self.has_many_rows { SHORT } else { mams.max_steps };
+        // A short chain on a fold, too, would spend most of its time on few long trajectories.
+        let is_short = is_deep || self.has_many_rows || self.rows.is_some();
+        let max_steps = if is_short { SHORT } else { mams.max_steps };
         Mams { target_accept: self.target_accept.unwrap_or(mams.target_accept), max_steps, ..mams }
     }
 

@@ -154,7 +154,7 @@ impl fmt::Display for Search {
                         "{end}{name:24} {log_density:>9.3}  {difference:+.3} +- {se_difference:.3}"
                     )?;
                     if (1..self.rows).contains(rows) {
-                        write!(f, ", out after {}", count(*rows, "row"))?;
+                        write!(f, ", on {}", count(*rows, "row"))?;
                     }
                 }
                 Trial::Failed(why) => write!(f, "{end}{name:24}         -  {why}")?,
