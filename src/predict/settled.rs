@@ -86,7 +86,7 @@ fn of_log_densities(densities: ArrayView3<f64>, weight: &(dyn Fn(usize) -> f64 +
     let (mut g, mut loss) = (Array2::zeros((chains, draws)), 0.0);
     for (row, (p, variance)) in relative.iter().enumerate() {
         g.scaled_add(weight(row) / total, p);
-        loss += 0.5 * weight(row) / total * variance; //~ loss-of-few-draws
+        loss += 0.5 * weight(row) / total * variance;
     }
     let is_constant = g.iter().all(|value| Some(value) == g.first());
     let error = if is_constant { 0.0 } else { mcse_mean(g.view()) };

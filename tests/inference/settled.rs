@@ -94,6 +94,11 @@ fn a_row_of_weight_two_is_two_rows_and_constants_have_no_error() {
     assert!((error(&twice) - error(&weighted)).abs() < 1e-12);
     let still = predictions(&Array2::zeros((2, 100))).monte_carlo_error().unwrap();
     assert_eq!(still, MonteCarloError { log_density: 0.0, mean: 0.0 });
+    for (log_density, mean, is_settled) in
+        [(0.002, 0.05, true), (0.0021, 0.01, false), (0.001, 0.051, false), (f64::NAN, 0.0, false)]
+    {
+        assert_eq!(MonteCarloError { log_density, mean }.is_settled(), is_settled);
+    }
 }
 
 /// Probabilities: two classes, of which the log odds vary.
