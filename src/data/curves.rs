@@ -52,9 +52,13 @@ pub(crate) struct Curves {
 }
 
 impl Curves {
-    /// The curves of the first `features` columns of training rows `x`.
-    pub(crate) fn of(x: ArrayView2<f64>, features: usize) -> Result<Self, Error> {
-        let of = |feature| Curve::of(feature, x.column(feature)).transpose();
+    /// The curves of the first `features` columns of training rows `x`, by the weights of rows if they have any.
+    pub(crate) fn of(
+        x: ArrayView2<f64>,
+        weights: Option<ArrayView1<f64>>,
+        features: usize,
+    ) -> Result<Self, Error> {
+        let of = |feature| Curve::of(feature, x.column(feature), weights).transpose();
         Ok(Self { curves: (0..features).filter_map(of).collect::<Result<_, _>>()? })
     }
 
@@ -82,18 +86,36 @@ impl Curves {
 
 impl Curve {
     /// The curves of a feature with these values in the training rows; `None` if too few of them differ.
-    fn of(feature: usize, x: ArrayView1<f64>) -> Result<Option<Self>, Error> {
-        let mut sorted = x.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let mut different = sorted.clone();
+    fn of(
+        feature: usize,
+        x: ArrayView1<f64>,
+        weights: Option<ArrayView1<f64>>,
+    ) -> Result<Option<Self>, Error> {
+        let w = |row: usize| weights.map_or(1.0, |w| w[row]);
+        let mut rows: Vec<(f64, f64)> = x.iter().enumerate().map(|(i, x)| (*x, w(i))).collect();
+        rows.retain(|(_, weight)| *weight > 0.0);
+        rows.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut different: Vec<f64> = rows.iter().map(|(x, _)| *x).collect();
         different.dedup();
         if different.len() < LEAST_VALUES {
             return Ok(None);
         }
-        // Quantiles of the rows, the first and the last value included.
-        let last = (sorted.len() - 1) as f64;
-        let place = |k: usize| (last * k as f64 / (KNOTS - 1) as f64).round() as usize;
-        let mut knots: Vec<f64> = (0..KNOTS).map(|k| sorted[place(k)]).collect();
+        // Quantiles of the rows, as if each were written out as often as its weight says, the first and the last value included.
+        // Shares of a whole count as so many rows.
+        let total: f64 = rows.iter().map(|(_, weight)| weight).sum();
+        let unit = (rows.len() as f64 / total).max(1.0);
+        let last = total * unit - 1.0;
+        let mut knots: Vec<f64> = (0..KNOTS)
+            .map(|k| {
+                let place = (last * k as f64 / (KNOTS - 1) as f64).round();
+                let mut before = 0.0;
+                let at = rows.iter().find(|(_, weight)| {
+                    before += unit * weight; //~ weighted-knots
+                    before > place + 0.5
+                });
+                at.unwrap_or(&rows[rows.len() - 1]).0
+            })
+            .collect();
         knots.dedup();
         if knots.len() < LEAST_KNOTS {
             return Ok(None);
@@ -104,7 +126,12 @@ impl Curve {
         for (row, value) in x.iter().enumerate() {
             own.at(*value, &mut |m, at| z[[row, m]] = at);
         }
-        let size = z.var_axis(Axis(0), 0.0).sum().sqrt();
+        let weight = |row: usize| w(row) / total;
+        let variance = |column: ArrayView1<f64>| {
+            let mean: f64 = column.iter().enumerate().map(|(row, z)| weight(row) * z).sum();
+            column.iter().enumerate().map(|(row, z)| weight(row) * (z - mean).powi(2)).sum::<f64>()
+        };
+        let size = z.axis_iter(Axis(1)).map(variance).sum::<f64>().sqrt();
         values /= size;
         bends /= size;
         Ok(Some(Self { values, bends, ..own }))
@@ -182,7 +209,7 @@ mod tests {
     fn curve() -> (Curve, Array1<f64>) {
         let mut rng = ChainRng::new(1, 0);
         let x = Array1::from_shape_simple_fn(200, || rng.normal());
-        (Curve::of(3, x.view()).unwrap().unwrap(), x)
+        (Curve::of(3, x.view(), None).unwrap().unwrap(), x)
     }
 
     fn value(curve: &Curve, m: usize, t: f64) -> f64 {
@@ -248,6 +275,26 @@ mod tests {
         assert_relative_eq!(z.var_axis(Axis(0), 0.0).sum(), 1.0, max_relative = 1e-12);
     }
 
+    /// A row of weight w is w rows, and one of weight 0 none; shares of a whole are as many rows.
+    #[test]
+    fn curves_are_of_rows_as_often_as_their_weights_say() {
+        let mut rng = ChainRng::new(4, 0);
+        let x = Array1::from_shape_simple_fn(60, || rng.normal());
+        let weights = Array1::from_shape_fn(60, |row| (row % 4) as f64);
+        let written: Array1<f64> =
+            (0..60).flat_map(|row| std::iter::repeat_n(x[row], row % 4)).collect();
+        let of = |x: &Array1<f64>, w: Option<&Array1<f64>>| {
+            Curve::of(0, x.view(), w.map(|w| w.view())).unwrap().unwrap()
+        };
+        let (own, expected) = (of(&x, Some(&weights)), of(&written, None));
+        assert_eq!(own.knots, expected.knots);
+        for (own, expected) in own.values.iter().zip(&expected.values) {
+            assert_relative_eq!(own, expected, max_relative = 1e-12, epsilon = 1e-12);
+        }
+        let shares = Array1::from_elem(60, 1.0 / 60.0);
+        assert_eq!(of(&x, Some(&shares)).knots, of(&x, None).knots);
+    }
+
     #[test]
     fn features_of_few_values_have_no_curves_and_others_come_behind_the_features() {
         let mut rng = ChainRng::new(2, 0);
@@ -257,7 +304,7 @@ mod tests {
             2 if i > 6 => 0.0,
             _ => rng.normal(),
         });
-        let curves = Curves::of(x.view(), 3).unwrap();
+        let curves = Curves::of(x.view(), None, 3).unwrap();
         assert_eq!(curves.features().collect::<Vec<_>>(), [(1, 6)]);
         let all = curves.insert(x.view(), 3);
         assert_eq!(all.dim(), (50, 10));

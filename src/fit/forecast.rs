@@ -254,6 +254,11 @@ impl Recipe {
         self.imputed.map_or(1, |table| table.of) as f64
     }
 
+    /// The end of the time that was given, of which each completed table has its share.
+    pub(super) fn deadline_of_table(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.within? / self.tables().max(1.0) as u32)
+    }
+
     /// The numbers of iterations that there is time for in so many seconds, and those with the most draws, if they may be
     /// doubled.
     fn fitting(&self, pace: Pace, left: f64) -> (Sizes, Option<Sizes>) {

@@ -24,7 +24,10 @@ impl Inputs {
         features: usize,
     ) -> Result<Self, Error> {
         let curves = match recipe.curves {
-            true => Some(Curves::of(scaler.scale_features(rows)?.x().view(), features)?),
+            true => {
+                let scaled = scaler.scale_features(rows)?;
+                Some(Curves::of(scaled.x().view(), rows.weights(), features)?)
+            }
             false => None,
         };
         Ok(Self { scaler, features, curves })

@@ -266,6 +266,19 @@ fn a_run_that_has_settled_goes_on_until_it_has_converged() {
     let long = given().run_until(RunUntil::Converged).fit(&data).unwrap();
     assert!(short.verdict().unwrap().is_settled() && long.verdict().unwrap().is_converged());
     assert!(short.draws().n_draws() < long.draws().n_draws());
+    // In a folder the same call loads it, whatever number of draws it has come to, and the other one goes on.
+    let path = folder.path().join("given");
+    let in_folder = |end| given().run_until(end).in_folder(&path).fit(&data).unwrap();
+    let first = in_folder(RunUntil::Settled);
+    let again = in_folder(RunUntil::Settled);
+    assert_eq!(again.draws().values(), first.draws().values());
+    let n = first.draws().n_draws();
+    let more = in_folder(RunUntil::Converged);
+    assert!(more.verdict().unwrap().is_converged());
+    assert_eq!(more.draws().values().slice(s![.., ..n, ..]), first.draws().values());
+    assert_eq!(in_folder(RunUntil::Converged).draws().values(), more.draws().values());
+    let job = given().run_until(RunUntil::Settled).chains(4).only_chains(0..2).fit(&data);
+    refused!(job, Argument { name: "draws" });
 }
 
 /// A positive response whose logarithm is linear is taken in logarithms; one that is so as it is, is not.

@@ -161,10 +161,10 @@ impl Recipe {
                 let allowed = format!("one of {} for this response", listed(known));
                 return Err(Error::argument("model", model, allowed).of(Setting::Model));
             }
-            return Ok(model.of(&self, columns).with_open_end());
+            return model.of(&self, columns).with_open_end();
         }
         if !self.is_open() {
-            return Ok(self.with_open_end());
+            return self.with_open_end();
         }
         //~ model-of-folder
         if let Some(there) = self.in_its_folder()? {
@@ -233,15 +233,25 @@ impl Recipe {
         }
     }
 
-    /// The recipe, with a number of draws that is left to the run if it was said what it ends with.
-    fn with_open_end(self) -> Self {
+    /// The recipe, with a number of draws that is left to the run if it was said what it ends with; that of a fit in its folder
+    /// stays.
+    fn with_open_end(self) -> Result<Self, Error> {
         let is_open = self.run_until.is_some() && self.draws.is_none() && !self.is_ensemble();
         if !is_open {
-            return self;
+            return Ok(self);
+        }
+        if self.only_chains.is_some() {
+            let allowed = "given where a job runs some of the chains";
+            return Err(Error::argument("draws", "left to the run", allowed).of(Setting::Draws));
+        }
+
+        if let Ok(Some(there)) = self.in_its_folder() {
+            let own = Self { draws: there.draws, most_draws: there.most_draws, ..self };
+            return Ok(own.until_converged(&there));
         }
         let draws = if self.settles() { LEAST.1 } else { self.sizes().draws };
-        let deadline = self.within.and_then(|within| Instant::now().checked_add(within));
-        Self { most_draws: Some(draws << MOST_DOUBLINGS), deadline, ..self.draws(draws) }
+        let (most_draws, deadline) = (Some(draws << MOST_DOUBLINGS), self.deadline_of_table());
+        Ok(Self { most_draws, deadline, ..self.draws(draws) })
     }
 
     /// The recipe of a fit that is `there` in its folder, with more draws if that has settled alone and this is to converge.
@@ -253,9 +263,10 @@ impl Recipe {
         }
         match Fit::load(folder).and_then(|fit| fit.verdict()) {
             Ok(verdict) if !verdict.is_converged() => {
-                let deadline = self.within.and_then(|within| Instant::now().checked_add(within));
                 let more = 2 * draws; //~ until-converged
-                Self { most_draws: Some(draws << MOST_DOUBLINGS), deadline, ..self.draws(more) }
+                let (most_draws, deadline) =
+                    (Some(draws << MOST_DOUBLINGS), self.deadline_of_table());
+                Self { most_draws, deadline, ..self.draws(more) }
             }
             _ => self,
         }

@@ -55,7 +55,8 @@ impl Recipe {
 
     /// What a run ends with whose number of draws is left open: where the data choose the model, and where this is called and
     /// [`draws`](Self::draws) is not. Without this call [`RunUntil::Settled`]. A fit [in a folder](Self::in_folder) that has settled
-    /// goes on until it has converged by the same call with [`RunUntil::Converged`], and keeps its draws.
+    /// goes on until it has converged by the same call with [`RunUntil::Converged`], and keeps its draws. With
+    /// [`only_chains`](Self::only_chains) the number of draws must be given.
     pub fn run_until(self, end: RunUntil) -> Self {
         Self { run_until: Some(end), ..self }
     }

@@ -32,8 +32,8 @@ impl Candidate {
         };
         let mut own = recipe.clone();
         own.model = None;
-        own.curves = self == Self::Additive;
         own.hidden.get_or_insert(hidden);
+        own.curves = self == Self::Additive && own.layers().is_empty();
         own.skip.get_or_insert(!self.is_linear());
         //~ powers-of-candidate
         own.power_features.get_or_insert(self != Self::Linear);

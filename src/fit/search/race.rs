@@ -63,23 +63,24 @@ pub(super) fn difference(own: &Held, other: &Held, weights: &[f64]) -> (f64, f64
     mean_and_error(&differences, weights)
 }
 
-/// Marks candidates that cannot be chosen any more: far behind another one, or at best not worth it beside a simpler one.
+/// Marks candidates that cannot be chosen any more: so far behind another one that being simpler does not help, or at best not
+/// worth it beside a simpler one. Each is compared with those that are left, so that one always is.
 fn end_in_vain(runners: &mut [Runner], weights: &[f64]) {
-    let is_behind = |place: usize| {
-        let own = runners[place].running()?;
-        let others =
-            runners.iter().enumerate().filter_map(|(i, other)| Some((i, other.running()?)));
-        Some(others.filter(|(i, _)| *i != place).any(|(i, other)| {
+    for place in 0..runners.len() {
+        let Some(own) = runners[place].running() else { continue };
+        let is_beaten = |(i, other): (usize, &Held)| {
             let (mean, error) = difference(own, other, weights);
             let are_few = own.log_densities.len().min(other.log_densities.len()) < LEAST_ROWS;
-            let is_behind = mean + BEHIND * error < 0.0; //~ out-of-the-race
-            let is_in_vain = i < place && mean + NOT_WORTH * error < WORTH;
-            !are_few && (is_behind || is_in_vain)
-        }))
-    };
-    let out: Vec<bool> = (0..runners.len()).map(|i| is_behind(i).unwrap_or(false)).collect();
-    for (runner, out) in runners.iter_mut().zip(out) {
-        runner.is_out |= out;
+            let behind = mean + BEHIND * error;
+            let is_out = match i < place {
+                true => behind < 0.0 || mean + NOT_WORTH * error < WORTH,
+                false => behind < -WORTH, //~ out-of-the-race
+            };
+            !are_few && is_out
+        };
+        let all = runners.iter().enumerate().filter(|(i, _)| *i != place);
+        let is_out = all.filter_map(|(i, other)| Some((i, other.running()?))).any(is_beaten);
+        runners[place].is_out |= is_out;
     }
 }
 
@@ -167,12 +168,16 @@ mod tests {
     #[test]
     fn who_is_far_behind_or_not_worth_it_is_out() {
         let zero = |n| vec![0.0; n];
-        // 2.4 and 2.6 standard errors behind the more complex one.
-        assert_eq!(after(&[values(40, -0.024), zero(40)]), [false, false]);
-        assert_eq!(after(&[values(40, -0.026), zero(40)]), [true, false]);
+        // 2.4 and 2.6 standard errors more than what it is worth behind the more complex one.
+        assert_eq!(after(&[values(40, -0.029), zero(40)]), [false, false]);
+        assert_eq!(after(&[values(40, -0.031), zero(40)]), [true, false]);
         // At best, one standard error more, 0.004 and 0.006 better than the simpler one.
         assert_eq!(after(&[zero(40), values(40, -0.006)]), [false, true]);
         assert_eq!(after(&[zero(40), values(40, -0.004)]), [false, false]);
+        // Differences without an error that are not worth it: the simpler one stays, and of three the second is within
+        // what the best is worth.
+        assert_eq!(after(&[vec![-0.003; 40], zero(40)]), [false, true]);
+        assert_eq!(after(&[vec![-0.009; 40], vec![-0.0045; 40], zero(40)]), [true, false, true]);
         // Few rows say nothing.
         assert_eq!(after(&[values(28, -0.5), zero(28)]), [false, false]);
     }
