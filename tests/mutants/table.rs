@@ -1117,7 +1117,7 @@ mutants! {
             at "settled-limits": "self.mean <= SETTLED_MEAN" => "true"
     caught_by "inference" "settled::a_verdict_has_three_words"
         "predictions never settle"
-            at "settled": "is_sound && self" => "false && self"
+            at "settled": "is_sound" => "false"
     caught_by "run" "fit_transforms::features_are_transformed_as_by_hand"
         "transformed features are asked for, and stay as they are"
             at "powers-of-fit": "recipe.transform_of_features()" => "crate::data::Transform::None"
