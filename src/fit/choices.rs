@@ -195,6 +195,8 @@ pub enum Method {
 #[non_exhaustive]
 pub enum RunUntil {
     /// Predictions that have [settled](crate::diagnostics::Outcome::Settled), by a short warm-up: for predictions. The default.
+    /// Trajectories of [`Method::Mams`] have at most 256 steps, unless there is [time](super::Recipe::within) for 16 times as many
+    /// where the data choose the model. A fit that goes on from there until it has converged keeps its trajectories.
     #[default]
     Settled,
     /// Chains that have [converged](crate::diagnostics::Outcome::Converged): for parameters, effects and tails.

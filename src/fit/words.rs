@@ -59,8 +59,8 @@ impl Recipe {
             lines.push(self.validation_in_words());
             let candidates = self.first_candidates(columns).into_iter().map(|c| c.to_string());
             let mut text = format!(
-                "chosen by the data among {}: the simplest one that predicts rows which it has not seen within a standard \
-                 error of the best",
+                "chosen by the data among {}: the best at rows which it has not seen, or the simplest without a network \
+                 within a standard error of it",
                 listed(candidates.collect())
             );
             if let Some(deep) = self.deeper(Candidate::Network, columns, usize::MAX) {

@@ -443,7 +443,14 @@ fn copy(from: &Path, to: &Path, edits: &BTreeMap<String, Vec<Edit>>) -> io::Resu
 fn build(copied: &Path, target: &Path, mutants: &[(usize, &Mutant)]) -> HashMap<String, PathBuf> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["test", "--no-run", "--offline", "--message-format=json-render-diagnostics", "-p", TESTS]);
+    command.args([
+        "test",
+        "--no-run",
+        "--offline",
+        "--message-format=json-render-diagnostics",
+        "-p",
+        TESTS,
+    ]);
     for Package { name, .. } in &PACKAGES {
         command.args(["-p", name]);
     }

@@ -589,6 +589,8 @@ impl Config {
             #[serde(default)]
             curves: bool,
             method: Option<Chosen<Method>>,
+            #[serde(default)]
+            is_short: bool,
             chains: usize,
             warmup: usize,
             draws: usize,
@@ -607,6 +609,7 @@ impl Config {
             ..self.model
         };
         self.sampler.method = chosen.method;
+        self.sampler.run_until = chosen.is_short.then_some(Chosen(RunUntil::Settled));
         self.sampler.chains = Some(chosen.chains);
         self.sampler.warmup = Some(chosen.warmup);
         self.sampler.draws = Some(chosen.draws);

@@ -83,7 +83,7 @@ impl Recipe {
 
     /// Whether chains begin where ascents on minibatches end.
     pub(in crate::fit) fn ascends(&self) -> bool {
-        self.has_many_rows && self.has_rest() && !self.is_ensemble()
+        self.has_many_rows() && self.has_rest() && !self.is_ensemble()
     }
 
     /// Where chains of networks on many rows begin: the ends of ascents on minibatches, in the time of some gradients of all rows.

@@ -229,13 +229,15 @@ impl Recipe {
             warmup: self.warmup.or(other.warmup),
             draws: self.draws.or(other.draws),
             most_draws: other.most_draws.filter(|_| self.draws.is_none()),
+            is_short: other.is_short,
             ..self
         }
     }
 
     /// The recipe, with a number of draws that is left to the run if it was said what it ends with; that of a fit in its folder
     /// stays.
-    fn with_open_end(self) -> Result<Self, Error> {
+    fn with_open_end(mut self) -> Result<Self, Error> {
+        self.is_short = self.run_until == Some(RunUntil::Settled);
         let is_open = self.run_until.is_some() && self.draws.is_none() && !self.is_ensemble();
         if !is_open {
             return Ok(self);
@@ -246,7 +248,8 @@ impl Recipe {
         }
 
         if let Ok(Some(there)) = self.in_its_folder() {
-            let own = Self { draws: there.draws, most_draws: there.most_draws, ..self };
+            let Self { draws, most_draws, is_short, .. } = there;
+            let own = Self { draws, most_draws, is_short, ..self };
             return Ok(own.until_converged(&there));
         }
         let draws = if self.settles() { LEAST.1 } else { self.sizes().draws };

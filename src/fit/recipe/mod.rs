@@ -71,7 +71,8 @@ fn at_least_two(rows: usize) -> Result<usize, Error> {
     (rows >= 2).then_some(rows).ok_or_else(error)
 }
 
-/// The most steps of a trajectory of [`Method::Mams`] on folds, in networks of two hidden layers or more, or on many rows.
+/// The most steps of a trajectory of [`Method::Mams`] on folds, until predictions have [settled](RunUntil::Settled), in networks of
+/// two hidden layers or more, or on many rows.
 const SHORT: u32 = 256;
 /// The rows from which on chains of networks begin at the ends of ascents, the steps of an ascent and the rows of a step.
 pub(super) const MANY_ROWS: usize = 10_000;
@@ -124,7 +125,7 @@ pub(super) struct ColumnsOf {
 /// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`] where rows have no weights, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
 /// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000; of [`Method::Ensemble`] 8, 4,100 and 60; where the data choose the model, [by the time](Self::within) |
-/// | [`within`](Self::within) | where the data choose the model 1 minute, on 10,000 rows or more 3 minutes, until chains have converged 10 minutes; else no limit |
+/// | [`within`](Self::within) | where the data choose the model 1 minute, on 5,000 rows or more 3 minutes, until chains have converged 10 minutes; else no limit |
 /// | [`run_until`](Self::run_until) | where the data choose the model [`RunUntil::Settled`], else all draws are made |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
@@ -180,6 +181,9 @@ pub struct Recipe {
     pub(super) most_draws: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) run_until: Option<RunUntil>,
+    /// Whether trajectories are [short](RunUntil::Settled), for predictions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_short: bool,
     pub(super) seed: u64,
     pub(super) validation: f64,
     /// The number of rows from which scalings and the like are learnt, the first ones of the table; the others came by an
@@ -228,9 +232,9 @@ pub struct Recipe {
     /// Whether there are so many groups that their intercepts are not integrated out.
     #[serde(skip)]
     has_many_groups: bool,
-    /// Whether there are so many rows that chains of networks begin where ascents end, and take fewer steps.
+    /// The number of rows of the table.
     #[serde(skip)]
-    pub(super) has_many_rows: bool,
+    pub(super) n_rows: usize,
 }
 
 impl Recipe {
@@ -266,6 +270,7 @@ impl Recipe {
             impute: None,
             within: None,
             run_until: None,
+            is_short: false,
             deadline: None,
             every: Every::default(),
             threads: None,
@@ -274,8 +279,13 @@ impl Recipe {
             takes_logs: false,
             is_weighted: false,
             has_many_groups: false,
-            has_many_rows: false,
+            n_rows: 0,
         }
+    }
+
+    /// Whether there are so many rows that chains of networks begin where ascents end, and take fewer steps.
+    pub(super) fn has_many_rows(&self) -> bool {
+        self.n_rows >= MANY_ROWS //~ many-rows
     }
 
     /// What the fit does in another way for its kind of response.

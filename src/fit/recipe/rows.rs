@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rand::RngCore;
 use rand::seq::SliceRandom;
 
-use super::{ColumnsOf, DrawnRows, MANY_ROWS, MOST_UNITS, Recipe, at_least_two};
+use super::{ColumnsOf, DrawnRows, MOST_UNITS, Recipe, at_least_two};
 use crate::Error;
 use crate::data::Single::{InTest, InTraining};
 use crate::data::{Dataset, Split, indicator, new_group};
@@ -114,8 +114,7 @@ impl Recipe {
                 let groupings = columns.map_or(Vec::new(), |columns| columns.groupings);
                 let groups: usize = groupings.iter().map(|(_, groups)| groups.len()).sum();
                 let has_many_groups = groups > MOST_UNITS;
-                let has_many_rows = data.rows() >= MANY_ROWS; //~ many-rows
-                Ok(Self { is_weighted, has_many_groups, has_many_rows, ..self })
+                Ok(Self { is_weighted, has_many_groups, n_rows: data.rows(), ..self })
             }
         }
     }

@@ -167,7 +167,7 @@ impl Recipe {
         let mams = Mams::default();
         let is_deep = self.layers().len() > 1 && self.method == Some(Method::Mams);
         // A short chain on a fold, too, would spend most of its time on few long trajectories.
-        let is_short = is_deep || self.has_many_rows || self.rows.is_some();
+        let is_short = is_deep || self.is_short || self.has_many_rows() || self.rows.is_some(); //~ short-paths
         let max_steps = if is_short { SHORT } else { mams.max_steps };
         Mams { target_accept: self.target_accept.unwrap_or(mams.target_accept), max_steps, ..mams }
     }
@@ -288,9 +288,12 @@ fn is_in_vain(times: f64, is_last: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::data::Dataset;
     use crate::fit::Fit;
+    use crate::fit::choices::RunUntil;
     use crate::fit::saved::{DATA, FIT};
 
     /// A run whose time is up when it begins has a hundred draws or a few more; with that number, it is the same on any
@@ -328,6 +331,22 @@ mod tests {
             .fit(&data)
             .unwrap();
         assert_eq!(saved("clock"), saved("named"));
+    }
+
+    /// A fit that has settled goes on by the same trajectories.
+    #[test]
+    fn trajectories_are_short_until_predictions_have_settled() {
+        let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
+        let data = Dataset::regression(x.clone(), x.mapv(|x| (2.0 * x).sin())).unwrap();
+        let recipe = Fit::regression("y").hidden(&[2]).method(Method::Mams).chains(2).warmup(20);
+        let most = |recipe: &Recipe| recipe.fit(&data).unwrap().recipe().mams().max_steps;
+        assert_eq!(most(&recipe.clone().draws(20)), Mams::default().max_steps);
+        assert_eq!(most(&recipe.clone().draws(20).run_until(RunUntil::Settled)), SHORT);
+
+        let folder = tempfile::tempdir().unwrap();
+        let open = recipe.within(Duration::from_secs(1)).in_folder(folder.path().join("run"));
+        assert_eq!(most(&open.clone().run_until(RunUntil::Settled)), SHORT);
+        assert_eq!(most(&open.run_until(RunUntil::Converged)), SHORT);
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Recipe {
     ///
     /// All this is written down with the fit, and those settings make the same draws on any machine; a run that goes on in
     /// its folder does not look at the clock again. After two fifths of the time candidates have predicted what they have.
-    /// Without this call one minute where a model is chosen and warm-up or draws are not given, three minutes on 10,000 rows or more, and ten minutes until chains have
+    /// Without this call one minute where a model is chosen and warm-up or draws are not given, three minutes on 5,000 rows or more, and ten minutes until chains have
     /// converged. Where the model was
     /// given, nothing depends on the time. Completed tables of an [imputation](Self::impute) share it.
     pub fn within(self, time: Duration) -> Self {

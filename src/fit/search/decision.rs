@@ -1,4 +1,4 @@
-//! The decision of a search: the simplest candidate within one standard error of the best, or not worth a larger one.
+//! The decision of a search: the best candidate, or the simplest without a network within one standard error of it.
 
 use super::race::{Runner, WORTH, difference};
 use super::{Held, Search, Trial, Tried};
@@ -17,9 +17,12 @@ pub(in crate::fit) fn decided(runners: &[Runner], weights: &[f64]) -> (Search, O
     let mean = |held: &Held| mean_and_error(&held.log_densities[..rows], weights).0;
     let best = running().max_by(|(_, a), (_, b)| mean(a).total_cmp(&mean(b)));
     let chosen = best.and_then(|(_, best)| {
-        running().find(|(_, held)| {
+        running().find(|(place, held)| {
             let (difference, error) = difference(held, best, weights);
-            difference >= -error.max(WORTH) //~ one-standard-error
+            // Networks are not simple enough for a better one to be given up.
+            let is_linear = runners[*place].candidate.is_linear(); //~ best-network
+            let within = if is_linear { error.max(WORTH) } else { WORTH }; //~ one-standard-error
+            difference >= -within
         })
     });
     let outcome = |runner: &Runner| match (&runner.held, chosen) {

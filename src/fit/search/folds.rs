@@ -37,22 +37,22 @@ impl Recipe {
         Ok(all as f64 / fold.train.len() as f64)
     }
 
-    /// The predictions of a fold by each model, one after the other if there are fewer workers; an error where it was not made by
-    /// the deadline.
-    pub(in crate::fit) fn predict_fold_by(
+    /// The predictions of folds, by their numbers, by a model each, begun in this order as far as there are workers; an error where
+    /// they were not made by the deadline.
+    pub(in crate::fit) fn predict_folds(
         &self,
-        models: &[&Self],
-        fold: (usize, &Split),
-        data: &Dataset,
-        origin: &Origin,
+        jobs: &[(&Self, usize)],
+        folds: &[Split],
+        (data, origin): (&Dataset, &Origin),
         deadline: Option<Instant>,
     ) -> Result<Vec<Result<Held, Error>>, Error> {
-        // Chains of all models have the same seed.
-        let seed = ChainRng::new(self.seed, STREAM).child(2 + fold.0 as u64).next_u64();
-        let jobs = models.iter().map(|&model| model.clone().of_fold(fold.1.clone(), seed));
         let (next, stop) = (AtomicUsize::new(0), StopHandle::new());
-        // The larger models come last among the candidates, and begin first.
-        let jobs: Vec<Self> = jobs.rev().map(|job| job.stop_handle(&stop)).collect();
+        let chain = |&(model, number): &(&Self, usize)| {
+            // Chains of all models have the same seed.
+            let seed = ChainRng::new(self.seed, STREAM).child(2 + number as u64).next_u64();
+            model.clone().of_fold(folds[number].clone(), seed).stop_handle(&stop)
+        };
+        let jobs: Vec<Self> = jobs.iter().map(chain).collect();
         let origin = Origin { schema: origin.schema.clone(), ..Origin::default() };
         let done: Vec<Mutex<Option<Result<Held, Error>>>> =
             jobs.iter().map(|_| Mutex::new(None)).collect();
@@ -100,7 +100,7 @@ impl Recipe {
             let held = job.into_inner().unwrap_or_else(PoisonError::into_inner);
             held.unwrap_or_else(|| Err(Error::Stopped { before: PREDICTED.into() }))
         };
-        Ok(done.into_iter().rev().map(of_job).collect())
+        Ok(done.into_iter().map(of_job).collect())
     }
 
     /// The folds of the rows that are not kept for validation, or of some of them.

@@ -14,6 +14,7 @@ use self::candidates::DEEP_TIMES;
 pub(super) use self::decision::decided;
 use self::decision::mean_and_error;
 pub(super) use self::folds::{DRAWS, FOLDS, WARMUP, weights_of};
+use self::race::ENOUGH;
 pub(super) use self::race::{Runner, Timed};
 pub use self::result::{Search, Trial, Tried};
 use super::choices::Candidate;
@@ -81,6 +82,38 @@ impl Recipe {
         Ok(Some(difference > 0.0)) //~ log-or-power
     }
 
+    /// Adds the deep network to the candidates where a network is best so far, unless it is among them; or the reason why it is not
+    /// tried.
+    fn add_deep(
+        &self,
+        runners: &mut Vec<Runner>,
+        (of, columns): (impl Fn(Candidate) -> Runner, usize),
+        (folds, weights): (&[Split], &[f64]),
+        deadline: Option<Instant>,
+    ) -> Option<Tried> {
+        let (search, pace) = decided(runners, weights);
+        let (chosen, rows) = (search.chosen, folds.iter().map(|fold| fold.test.len()).sum());
+        let deep = self.deeper(chosen, columns, rows)?;
+        if runners.iter().any(|runner| runner.candidate == deep) {
+            return None;
+        }
+        // Until it can be compared.
+        let chains = ENOUGH.min(folds.len()).div_ceil(self.workers().min(ENOUGH));
+        let seconds = DEEP_TIMES * pace?.of_fold() * chains as f64;
+        let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+        let time = duration(seconds);
+        if let Some(left) = left.map(|left| left.as_secs_f64()).filter(|left| seconds > *left) {
+            let left = duration(left);
+            let why = format!("not tried: it takes about {time}, and {left} are left");
+            return Some(Tried { candidate: deep, outcome: Trial::Failed(why) });
+        }
+        self.report(&format!(
+            "            {chosen} is best so far: {deep} is compared, too, in about {time}"
+        ));
+        runners.push(of(deep));
+        None
+    }
+
     /// The recipe with the model that predicts best, and the pace of its chains. Candidates that have not predicted all
     /// rows by the deadline are out.
     ///
@@ -116,31 +149,23 @@ impl Recipe {
             self.prefers_logs(&folds, &weights, (data, origin), deadline)?.unwrap_or(false);
         let of = |candidate: Candidate| Runner::new(candidate, candidate.of(&own, columns));
         let mut runners: Vec<Runner> = candidates.into_iter().map(of).collect();
-        self.race(&mut runners, &folds, &weights, (data, origin), deadline)?;
-        let (mut search, mut pace) = decided(&runners, &weights);
-        if let (Some(deep), Some(shallow)) = (self.deeper(search.chosen, columns, rows), pace) {
-            let chains = folds.len().div_ceil(self.workers().min(folds.len()));
-            let seconds = DEEP_TIMES * shallow.of_fold() * chains as f64;
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            if left.is_none_or(|left| seconds < left.as_secs_f64()) {
-                let (chosen, time) = (search.chosen, duration(seconds));
-                self.report(&format!(
-                    "            {chosen} is best so far: {deep} is compared, too, in about {time}"
-                ));
-                runners.push(of(deep));
-                self.race(&mut runners, &folds, &weights, (data, origin), deadline)?;
-                (search, pace) = decided(&runners, &weights);
-            } else {
-                let left = duration(left.unwrap_or_default().as_secs_f64());
-                let why =
-                    format!("not tried: it takes about {}, and {left} are left", duration(seconds));
-                search.tried.push(Tried { candidate: deep, outcome: Trial::Failed(why) });
-            }
+        // A deep network takes long: it begins as soon as no linear model can be chosen any more, else if a network is chosen.
+        self.run_stage(&mut runners, &folds[..1], &weights, (data, origin), deadline)?;
+        let mut untried = None;
+        if runners.iter().all(|of| of.running().is_none() || !of.candidate.is_linear()) {
+            untried = self.add_deep(&mut runners, (of, columns), (&folds, &weights), deadline);
         }
+        self.race(&mut runners, &folds, &weights, (data, origin), deadline)?;
+        if untried.is_none() {
+            untried = self.add_deep(&mut runners, (of, columns), (&folds, &weights), deadline);
+            self.race(&mut runners, &folds, &weights, (data, origin), deadline)?;
+        }
+        let (mut search, pace) = decided(&runners, &weights);
+        search.tried.extend(untried);
         if self.reader.offset().is_none() && search.rows > 0 {
             search.intercept_only = self
                 .intercept_only(data, &folds)
-                .map(|densities| mean_and_error(&densities, &weights).0)
+                .map(|densities| mean_and_error(&densities[..search.rows], &weights).0)
                 .filter(|density| density.is_finite());
         }
         self.report(&search.to_string());
@@ -192,10 +217,17 @@ mod tests {
 
     /// Differences of -0.2 and 0.1 in turns: their mean is -0.05, and its standard error over 4 rows 0.15 / sqrt(3).
     #[test]
-    fn the_simplest_within_a_standard_error_is_chosen() {
-        let held_out = [held(&[-3.0; 4]), held(&[-1.2, -0.9, -1.2, -0.9]), held(&[-1.0; 4])];
-        let (search, _) = found(THREE, held_out, &[]);
-        assert_eq!((search.chosen, search.rows), (Candidate::Network, 4));
+    fn the_simplest_without_a_network_within_a_standard_error_is_chosen_else_the_best() {
+        let within = || held(&[-1.2, -0.9, -1.2, -0.9]);
+        // Of networks the best one.
+        let (search, _) = found(THREE, [held(&[-3.0; 4]), within(), held(&[-1.0; 4])], &[]);
+        assert_eq!(search.chosen, Candidate::NetworkTransformed);
+        let alike = [held(&[-3.0; 4]), held(&[-1.004; 4]), held(&[-1.0; 4])];
+        assert_eq!(found(THREE, alike, &[]).0.chosen, Candidate::Network);
+
+        let three = [Candidate::Linear, Candidate::Additive, Candidate::NetworkTransformed];
+        let (search, _) = found(three, [held(&[-3.0; 4]), within(), held(&[-1.0; 4])], &[]);
+        assert_eq!((search.chosen, search.rows), (Candidate::Additive, 4));
         let Some(Trial::Scored { log_density, difference, se_difference, .. }) =
             search.of(Candidate::NetworkTransformed)
         else {
@@ -206,7 +238,7 @@ mod tests {
 
         // A difference of -0.2 in every row has no error, and is more than one.
         let held_out = [held(&[-3.0; 4]), held(&[-1.2; 4]), held(&[-1.0; 4])];
-        assert_eq!(found(THREE, held_out, &[]).0.chosen, Candidate::NetworkTransformed);
+        assert_eq!(found(three, held_out, &[]).0.chosen, Candidate::NetworkTransformed);
     }
 
     /// Student's t is what makes each step of `Collapsed` dear, and classes have no layer to integrate out.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::Held;
 use super::decision::{decided, mean_and_error};
-use super::folds::weights_of;
+use super::folds::{FOLDS, weights_of};
 use crate::Error;
 use crate::data::{Dataset, Split};
 use crate::fit::choices::Candidate;
@@ -15,11 +15,20 @@ use crate::fit::{Origin, Recipe};
 const BEHIND: f64 = 2.5;
 /// The standard errors by which a candidate is not [worth it](WORTH) when it is out, beside a simpler one.
 const NOT_WORTH: f64 = 1.0;
+/// Both among networks: each of them takes long, so that one that is hardly better is not waited for, and one that is hardly worse
+/// on few rows is.
+const OF_NETWORKS: f64 = 1.5;
 /// The nats a row by which a candidate has to predict better than a simpler one to be worth it, as soon as the standard error is
 /// smaller.
 pub(super) const WORTH: f64 = 0.005;
 /// The rows that have to be predicted before any candidate is out.
 const LEAST_ROWS: usize = 30;
+
+/// The folds that are predicted after each stage of the race, side by side: as many as make it short, and keep the processors busy.
+const STAGES: [usize; 3] = [1, 3, FOLDS];
+
+/// The folds after which a network that alone is left need not predict more of them.
+pub(super) const ENOUGH: usize = 3;
 
 /// A model, by its name if the data choose it, and the pace of its chains on a fold.
 pub(in crate::fit) type Timed = (Option<Candidate>, Recipe, Pace);
@@ -44,10 +53,12 @@ impl Runner {
         self.held.as_ref().ok().filter(|_| !self.is_out)
     }
 
-    /// Adds the predictions of the next fold.
-    fn add(&mut self, fold: Result<Held, Error>) {
+    /// Adds the predictions of a fold, which are told in the order of their numbers.
+    fn add(&mut self, number: usize, fold: Result<Held, Error>) {
         match (&mut self.held, fold) {
-            (Ok(held), Ok(fold)) => held.add(fold),
+            (Ok(held), Ok(fold)) if held.folds == number => held.add(fold),
+            // Of one before it there are none.
+            (Ok(_), Ok(_)) => {}
             // What it has predicted by the deadline counts.
             (Ok(held), Err(Error::Stopped { .. })) if held.folds > 0 => {}
             (held, Err(error)) => *held = Err(error),
@@ -71,9 +82,11 @@ fn end_in_vain(runners: &mut [Runner], weights: &[f64]) {
         let is_beaten = |(i, other): (usize, &Held)| {
             let (mean, error) = difference(own, other, weights);
             let are_few = own.log_densities.len().min(other.log_densities.len()) < LEAST_ROWS;
-            let behind = mean + BEHIND * error;
+            let are_networks = ![place, i].iter().any(|i| runners[*i].candidate.is_linear());
+            let [far, vain] = if are_networks { [OF_NETWORKS; 2] } else { [BEHIND, NOT_WORTH] };
+            let behind = mean + far * error;
             let is_out = match i < place {
-                true => behind < 0.0 || mean + NOT_WORTH * error < WORTH,
+                true => behind < 0.0 || mean + vain * error < WORTH,
                 false => behind < -WORTH, //~ out-of-the-race
             };
             !are_few && is_out
@@ -84,29 +97,58 @@ fn end_in_vain(runners: &mut [Runner], weights: &[f64]) {
     }
 }
 
+/// Whether a network alone is left.
+fn is_decided(runners: &[Runner]) -> bool {
+    let mut running = runners.iter().filter(|runner| runner.running().is_some());
+    running.next().is_some_and(|runner| !runner.candidate.is_linear()) && running.next().is_none()
+}
+
 impl Recipe {
-    /// Lets those that have not predicted all folds do so, fold by fold, until the deadline. `weights` are of the rows of all folds.
+    /// Lets those that are not out predict all folds, by [stages](STAGES), until the deadline. `weights` are of the rows of all folds.
     pub(in crate::fit) fn race(
         &self,
         runners: &mut [Runner],
         folds: &[Split],
         weights: &[f64],
-        (data, origin): (&Dataset, &Origin),
+        of: (&Dataset, &Origin),
         deadline: Option<Instant>,
     ) -> Result<(), Error> {
-        for (number, fold) in folds.iter().enumerate() {
-            let runs = |runner: &Runner| runner.running().is_some_and(|held| held.folds == number);
-            let places: Vec<usize> = (0..runners.len()).filter(|i| runs(&runners[*i])).collect();
-            if deadline.is_some_and(|deadline| number > 0 && Instant::now() > deadline) {
+        for end in STAGES.map(|end| end.min(folds.len())) {
+            if end > ENOUGH && is_decided(runners) {
                 break;
             }
-            let models: Vec<&Self> = places.iter().map(|place| &runners[*place].model).collect();
-            let held = self.predict_fold_by(&models, (number, fold), data, origin, deadline)?;
-            for (place, held) in places.into_iter().zip(held) {
-                runners[place].add(held);
-            }
-            end_in_vain(runners, weights);
+            self.run_stage(runners, &folds[..end], weights, of, deadline)?;
         }
+        Ok(())
+    }
+
+    /// Lets those that are not out predict these folds as far as they have not, and ends those that cannot be chosen any more.
+    pub(super) fn run_stage(
+        &self,
+        runners: &mut [Runner],
+        folds: &[Split],
+        weights: &[f64],
+        of: (&Dataset, &Origin),
+        deadline: Option<Instant>,
+    ) -> Result<(), Error> {
+        let has_begun = runners.iter().filter_map(Runner::running).any(|held| held.folds > 0);
+        if has_begun && deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Ok(());
+        }
+        // The larger models come last among the candidates, and begin first.
+        let runs = runners.iter().enumerate().rev();
+        let open = runs.filter_map(|(i, runner)| Some((i, runner.running()?.folds..folds.len())));
+        let jobs: Vec<(usize, usize)> =
+            open.flat_map(|(i, folds)| folds.map(move |number| (i, number))).collect();
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let models: Vec<_> = jobs.iter().map(|&(i, number)| (&runners[i].model, number)).collect();
+        let held = self.predict_folds(&models, folds, of, deadline)?;
+        for ((i, number), held) in jobs.into_iter().zip(held) {
+            runners[i].add(number, held);
+        }
+        end_in_vain(runners, weights);
         Ok(())
     }
 
@@ -143,8 +185,12 @@ mod tests {
     use crate::fit::Fit;
     use crate::fit::forecast::Pace;
 
-    /// Runners with these log densities, from the simplest one on.
+    /// Whether linear models with these log densities are out, from the simplest one on.
     fn after(log_densities: &[Vec<f64>]) -> Vec<bool> {
+        out(Candidate::Linear, log_densities)
+    }
+
+    fn out(candidate: Candidate, log_densities: &[Vec<f64>]) -> Vec<bool> {
         let runner = |values: &Vec<f64>| {
             let held = Held {
                 log_densities: values.clone(),
@@ -152,7 +198,7 @@ mod tests {
                 pace: Pace::default(),
                 folds: 1,
             };
-            Runner { held: Ok(held), ..Runner::new(Candidate::Linear, Fit::regression("y")) }
+            Runner { held: Ok(held), ..Runner::new(candidate, Fit::regression("y")) }
         };
         let mut runners: Vec<Runner> = log_densities.iter().map(runner).collect();
         end_in_vain(&mut runners, &[]);
@@ -178,6 +224,12 @@ mod tests {
         // what the best is worth.
         assert_eq!(after(&[vec![-0.003; 40], zero(40)]), [false, true]);
         assert_eq!(after(&[vec![-0.009; 40], vec![-0.0045; 40], zero(40)]), [true, false, true]);
+        // Networks are not waited for as long, and at best are one and a half better.
+        let networks = |log_densities: &[Vec<f64>]| out(Candidate::Network, log_densities);
+        assert_eq!(networks(&[values(40, -0.019), zero(40)]), [false, false]);
+        assert_eq!(networks(&[values(40, -0.021), zero(40)]), [true, false]);
+        assert_eq!(networks(&[zero(40), values(40, -0.011)]), [false, true]);
+        assert_eq!(networks(&[zero(40), values(40, -0.009)]), [false, false]);
         // Few rows say nothing.
         assert_eq!(after(&[values(28, -0.5), zero(28)]), [false, false]);
     }
@@ -187,11 +239,12 @@ mod tests {
         let held = || Held { log_densities: vec![-1.0; 3], folds: 1, ..Held::default() };
         let stopped = || Err(Error::Stopped { before: "it had predicted any rows".into() });
         let mut runner = Runner::new(Candidate::Linear, Fit::regression("y"));
-        runner.add(Ok(held()));
-        runner.add(stopped());
+        runner.add(0, Ok(held()));
+        runner.add(1, stopped());
+        runner.add(2, Ok(held())); // the rows of the folds before it are not known
         assert_eq!(runner.running().map(|held| held.folds), Some(1));
         let mut late = Runner::new(Candidate::Linear, Fit::regression("y"));
-        late.add(stopped());
+        late.add(0, stopped());
         assert!(late.running().is_none() && late.held.is_err());
     }
 }

@@ -18,13 +18,15 @@ use crate::message::{Choice, count, listed};
 /// lpd_i(candidate) = log mean_q p(y_i | x_i, q),      d_i = lpd_i(candidate) - lpd_i(chosen)
 /// ```
 ///
-/// in the response's own units, so that candidates with and without a transform compare. The chosen one is the simplest
-/// whose mean is at most one standard error, or 0.005, below the best one's, with the error of the mean difference over paired
-/// rows. **Candidates race over the folds**: after each of them those are out that are two and a half standard errors behind another one, or
-/// that, at one standard error above their mean, would not be 0.005 better than a simpler one. Where the time for a search is over, the rows
+/// in the response's own units, so that candidates with and without a transform compare. The chosen one is the simplest linear or
+/// additive one whose mean is at most one standard error below the best one's, with the error of the mean difference over paired rows,
+/// else the best network; of those that differ by at most 0.005 the simplest. **Candidates race over the folds**: after one, three and
+/// five of them those are out that are two and a half standard errors behind another one, or that, at one standard error above
+/// their mean, would not be 0.005 better than a simpler one; among networks one and a half decide both. A network that alone is left after three
+/// folds predicts no more of them. Where the time for a search is over, the rows
 /// count that all that are left have predicted. The transform of a positive response is chosen before, by linear models: the logarithm, or
-/// Yeo and Johnson's power. Where a network is chosen for one real response of 250 rows or more, [`NetworkDeep`](Candidate::NetworkDeep) is
-/// compared as well, if its chains would end in time. The folds have four fifths of the rows, and chains are short and single, which is to the disadvantage of the
+/// Yeo and Johnson's power. For one real response of 250 rows or more [`NetworkDeep`](Candidate::NetworkDeep) is
+/// compared as well where networks alone are left after the first fold, or a network is chosen, if its chains would end in time. The folds have four fifths of the rows, and chains are short and single, which is to the disadvantage of the
 /// larger models.
 ///
 /// A real response of at most 12 different values of 20 rows or more on average, such as grades, is given no noise by row: a density that narrows
@@ -33,7 +35,9 @@ use crate::message::{Choice, count, listed};
 ///
 /// Sources: cross-validation of log densities, Vehtari and Lampinen 2002,
 /// <https://doi.org/10.1162/08997660260293292>; the rule of one standard error, Breiman, Friedman, Olshen and Stone 1984,
-/// Classification and Regression Trees, section 3.4.3, <https://doi.org/10.1201/9781315139470>.
+/// Classification and Regression Trees, section 3.4.3, <https://doi.org/10.1201/9781315139470>. It is for models that are simple: of
+/// networks within one standard error the simplest was worse than the best by 0.18 on yacht and 0.06 on Boston housing, and better by 0.05
+/// on penguins (a fifth of the rows each).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Search {
     /// The candidate that was chosen.

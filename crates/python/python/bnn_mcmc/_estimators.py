@@ -347,9 +347,9 @@ class BnnRegressor(_Numbers):
     their own units.
 
     Unless one of `model`, `hidden`, `skip`, `weight_prior` and `method` is given, the data choose
-    the model: candidates predict training rows that they have not seen, in 5 folds, and the
-    simplest one is taken whose mean log predictive density is at most one standard error below the
-    best one's. `search_` says what was found. As soon as one of the five is given, nothing is
+    the model: candidates predict training rows that they have not seen, in 5 folds. The simplest
+    linear or additive one is taken whose mean log predictive density is at most one standard error
+    below the best one's, else the best network. `search_` says what was found. As soon as one of the five is given, nothing is
     compared.
 
     Parameters
@@ -430,7 +430,7 @@ class BnnRegressor(_Numbers):
     minutes : float, default=None
         The minutes that the choice of a model and the run may take, as far as it can be foreseen:
         `warmup` and `draws` that are not given are as many as the time allows.
-        None is 1 (of 10,000 rows or more 3), and 10 until chains have converged. The numbers of
+        None is 1 (of 5,000 rows or more 3), and 10 until chains have converged. The numbers of
         iterations then depend on the speed of the machine: give `warmup` and `draws` where the same
         call is to have the same draws. Where the model is given, nothing depends on the time.
     run_until : {"settled", "converged"}, default=None

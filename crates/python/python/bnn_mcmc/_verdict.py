@@ -112,8 +112,9 @@ class Search:
     """How the data have chosen the model; printed, it is a table of the models and what was found.
 
     At most 2,000 training rows are dealt to 5 folds. Each model predicts the rows of a fold by one
-    short chain on those of the other folds. The simplest model is chosen whose mean log predictive
-    density is at most one standard error below that of the best one.
+    short chain on those of the other folds. The simplest linear or additive model is chosen whose
+    mean log predictive density is at most one standard error below that of the best one, else the
+    best network.
 
     Attributes
     ----------
