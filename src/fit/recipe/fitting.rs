@@ -237,7 +237,9 @@ impl Recipe {
     /// The recipe, with a number of draws that is left to the run if it was said what it ends with; that of a fit in its folder
     /// stays.
     fn with_open_end(mut self) -> Result<Self, Error> {
-        self.is_short = self.run_until == Some(RunUntil::Settled);
+        let there = self.in_its_folder().ok().flatten();
+        let settles = self.run_until == Some(RunUntil::Settled);
+        self.is_short = there.as_ref().map_or(settles, |there| there.is_short);
         let is_open = self.run_until.is_some() && self.draws.is_none() && !self.is_ensemble();
         if !is_open {
             return Ok(self);
@@ -246,10 +248,8 @@ impl Recipe {
             let allowed = "given where a job runs some of the chains";
             return Err(Error::argument("draws", "left to the run", allowed).of(Setting::Draws));
         }
-
-        if let Ok(Some(there)) = self.in_its_folder() {
-            let Self { draws, most_draws, is_short, .. } = there;
-            let own = Self { draws, most_draws, is_short, ..self };
+        if let Some(there) = there {
+            let own = Self { draws: there.draws, most_draws: there.most_draws, ..self };
             return Ok(own.until_converged(&there));
         }
         let draws = if self.settles() { LEAST.1 } else { self.sizes().draws };

@@ -346,7 +346,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = recipe.within(Duration::from_secs(1)).in_folder(folder.path().join("run"));
         assert_eq!(most(&open.clone().run_until(RunUntil::Settled)), SHORT);
-        assert_eq!(most(&open.run_until(RunUntil::Converged)), SHORT);
+        assert_eq!(most(&open.clone().run_until(RunUntil::Converged)), SHORT);
+        let there = Fit::load(folder.path().join("run")).unwrap();
+        assert_eq!(most(&open.draws(there.draws().n_draws())), SHORT);
     }
 
     #[test]

@@ -27,8 +27,9 @@ const LEAST_ROWS: usize = 30;
 /// The folds that are predicted after each stage of the race, side by side: as many as make it short, and keep the processors busy.
 const STAGES: [usize; 3] = [1, 3, FOLDS];
 
-/// The folds after which a network that alone is left need not predict more of them.
+/// The folds, and the rows, after which a network that alone is left need not predict more.
 pub(super) const ENOUGH: usize = 3;
+const ENOUGH_ROWS: usize = 250;
 
 /// A model, by its name if the data choose it, and the pace of its chains on a fold.
 pub(in crate::fit) type Timed = (Option<Candidate>, Recipe, Pace);
@@ -97,10 +98,11 @@ fn end_in_vain(runners: &mut [Runner], weights: &[f64]) {
     }
 }
 
-/// Whether a network alone is left.
+/// Whether a network alone is left, which has predicted many rows.
 fn is_decided(runners: &[Runner]) -> bool {
-    let mut running = runners.iter().filter(|runner| runner.running().is_some());
-    running.next().is_some_and(|runner| !runner.candidate.is_linear()) && running.next().is_none()
+    let running: Vec<_> = runners.iter().filter_map(|of| Some((of, of.running()?))).collect();
+    let [(runner, held)] = running[..] else { return false };
+    !runner.candidate.is_linear() && held.log_densities.len() >= ENOUGH_ROWS
 }
 
 impl Recipe {

@@ -23,7 +23,7 @@ use crate::message::{Choice, count, listed};
 /// else the best network; of those that differ by at most 0.005 the simplest. **Candidates race over the folds**: after one, three and
 /// five of them those are out that are two and a half standard errors behind another one, or that, at one standard error above
 /// their mean, would not be 0.005 better than a simpler one; among networks one and a half decide both. A network that alone is left after three
-/// folds predicts no more of them. Where the time for a search is over, the rows
+/// folds and 250 rows predicts no more of them. Where the time for a search is over, the rows
 /// count that all that are left have predicted. The transform of a positive response is chosen before, by linear models: the logarithm, or
 /// Yeo and Johnson's power. For one real response of 250 rows or more [`NetworkDeep`](Candidate::NetworkDeep) is
 /// compared as well where networks alone are left after the first fold, or a network is chosen, if its chains would end in time. The folds have four fifths of the rows, and chains are short and single, which is to the disadvantage of the

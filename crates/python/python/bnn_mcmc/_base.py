@@ -224,6 +224,7 @@ class Bnn(BaseEstimator):
         self.method = recipe["method"]
         self.target_accept = recipe.get("target_accept")
         self.chains, self.warmup, self.draws = (recipe[k] for k in ("chains", "warmup", "draws"))
+        self.run_until = "settled" if recipe.get("is_short") else None
         self.impute = recipe["imputed"]["of"] if "imputed" in recipe else None
         self.random_state = recipe["seed"]
         if "noise" in self.get_params(deep=False):
