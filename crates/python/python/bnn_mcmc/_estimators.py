@@ -349,8 +349,8 @@ class BnnRegressor(_Numbers):
     Unless one of `model`, `hidden`, `skip`, `weight_prior` and `method` is given, the data choose
     the model: candidates predict training rows that they have not seen, in 5 folds. The simplest
     linear or additive one is taken whose mean log predictive density is at most one standard error
-    below the best one's, else the best network. `search_` says what was found. As soon as one of the five is given, nothing is
-    compared.
+    below the best one's, else the best network. `search_` says what was found. As soon as one of
+    the five is given, nothing is compared.
 
     Parameters
     ----------
