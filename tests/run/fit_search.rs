@@ -358,11 +358,11 @@ fn a_deep_network_is_tried_on_many_rows_where_a_network_is_best_long() {
     let y = Array1::from_shape_fn(250, |i| (3.0 * x[[i, 0]] * x[[i, 1]]).sin());
     let search = of(&Dataset::regression(x.clone(), y.insert_axis(ndarray::Axis(1))).unwrap());
     let last = search.tried.last().unwrap().candidate;
-    assert_eq!((search.tried.len(), last), (6, Candidate::NetworkDeep), "{search}");
+    assert_eq!((search.tried.len(), last), (7, Candidate::NetworkDeep), "{search}");
     scores(&search, Candidate::NetworkDeep);
 
     // Neither of fewer rows nor where a linear model is best.
-    let search = of(&rows(249, |x| (2.0 * x).sin()));
+    let search = of(&interacting(249));
     assert!(!search.chosen.is_linear() && search.of(Candidate::NetworkDeep).is_none(), "{search}");
     let search = of(&rows(250, |x| x));
     assert!(search.chosen.is_linear() && search.of(Candidate::NetworkDeep).is_none(), "{search}");
