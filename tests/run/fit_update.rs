@@ -115,7 +115,7 @@ fn updates_are_right(step: usize) {
             );
             assert!(z.iter().all(|z| z.abs() <= 4.0), "{name}: {z:?}");
             assert!(!updated.has_drifted(), "{name}: {updated}");
-            assert!(share <= if more == 10 { 0.2 } else { 0.4 }, "{name}: {share}");
+            assert!(share <= if more == 10 { 0.1 } else { 0.4 }, "{name}: {share}");
             all.extend(z);
         }
     }
