@@ -14,14 +14,14 @@ use self::candidates::DEEP_TIMES;
 pub(super) use self::decision::decided;
 use self::decision::mean_and_error;
 pub(super) use self::folds::{DRAWS, FOLDS, WARMUP, weights_of};
-use self::race::ENOUGH;
+use self::race::{ENOUGH, Race};
 pub(super) use self::race::{Runner, Timed};
 pub use self::result::{Search, Trial, Tried};
 use super::choices::Candidate;
 use super::forecast::Pace;
 use super::{Origin, Parts, Recipe};
 use crate::Error;
-use crate::data::{Dataset, Split};
+use crate::data::Dataset;
 use crate::message::{Choice, count, duration, listed};
 use crate::sampler::StopHandle;
 
@@ -55,15 +55,10 @@ impl Held {
 impl Recipe {
     /// Whether the linear model predicts a positive response better after a logarithm than after Yeo and Johnson's power; `None` if
     /// the transform is not open, or the response is not positive.
-    fn prefers_logs(
-        &self,
-        folds: &[Split],
-        weights: &[f64],
-        of: (&Dataset, &Origin),
-        deadline: Option<Instant>,
-    ) -> Result<Option<bool>, Error> {
-        let is_positive = of.0.response().real().is_some_and(|y| y.iter().all(|y| *y > 0.0));
-        let is_open = self.candidates_for(of.0).contains(&Candidate::NetworkTransformed);
+    fn prefers_logs(&self, race: Race) -> Result<Option<bool>, Error> {
+        let data = race.of.0;
+        let is_positive = data.response().real().is_some_and(|y| y.iter().all(|y| *y > 0.0));
+        let is_open = self.candidates_for(data).contains(&Candidate::NetworkTransformed);
         if !(is_positive && is_open) {
             return Ok(None);
         }
@@ -73,9 +68,9 @@ impl Recipe {
             Runner::new(Candidate::LinearTransformed, Candidate::LinearTransformed.of(&recipe, 1))
         };
         let mut runners = [model(false), model(true)];
-        self.race(&mut runners, folds, weights, of, deadline)?;
+        race.run(&mut runners)?;
         let [Ok(power), Ok(log)] = [&runners[0].held, &runners[1].held] else { return Ok(None) };
-        let (difference, error) = race::difference(log, power, weights);
+        let (difference, error) = race::difference(log, power, race.weights);
         self.report(&format!(
             "transform   the logarithm is {difference:+.3} +- {error:.3} from Yeo-Johnson in a linear model"
         ));
@@ -87,13 +82,12 @@ impl Recipe {
     fn add_deep(
         &self,
         runners: &mut Vec<Runner>,
-        (of, columns): (impl Fn(Candidate) -> Runner, usize),
-        (folds, weights): (&[Split], &[f64]),
-        deadline: Option<Instant>,
+        of: impl Fn(Candidate) -> Runner,
+        Race { folds, weights, of: (data, _), deadline, .. }: Race,
     ) -> Option<Tried> {
         let (search, pace) = decided(runners, weights);
         let (chosen, rows) = (search.chosen, folds.iter().map(|fold| fold.test.len()).sum());
-        let deep = self.deeper(chosen, columns, rows)?;
+        let deep = self.deeper(chosen, data.response().width(), rows)?;
         if runners.iter().any(|runner| runner.candidate == deep) {
             return None;
         }
@@ -145,20 +139,21 @@ impl Recipe {
             folds.len()
         ));
         let weights = weights_of(&folds, data);
-        own.takes_logs =
-            self.prefers_logs(&folds, &weights, (data, origin), deadline)?.unwrap_or(false);
+        let of = (data, origin);
+        let race = Race { recipe: self, folds: &folds, weights: &weights, of, deadline };
+        own.takes_logs = self.prefers_logs(race)?.unwrap_or(false);
         let of = |candidate: Candidate| Runner::new(candidate, candidate.of(&own, columns));
         let mut runners: Vec<Runner> = candidates.into_iter().map(of).collect();
         // A deep network takes long: it begins as soon as no linear model can be chosen any more, else if a network is chosen.
-        self.run_stage(&mut runners, &folds[..1], &weights, (data, origin), deadline)?;
+        race.run_stage(&mut runners, 1)?;
         let mut untried = None;
         if runners.iter().all(|of| of.running().is_none() || !of.candidate.is_linear()) {
-            untried = self.add_deep(&mut runners, (of, columns), (&folds, &weights), deadline);
+            untried = self.add_deep(&mut runners, of, race);
         }
-        self.race(&mut runners, &folds, &weights, (data, origin), deadline)?;
+        race.run(&mut runners)?;
         if untried.is_none() {
-            untried = self.add_deep(&mut runners, (of, columns), (&folds, &weights), deadline);
-            self.race(&mut runners, &folds, &weights, (data, origin), deadline)?;
+            untried = self.add_deep(&mut runners, of, race);
+            race.run(&mut runners)?;
         }
         let (mut search, pace) = decided(&runners, &weights);
         search.tried.extend(untried);

@@ -102,58 +102,58 @@ fn end_in_vain(runners: &mut [Runner], weights: &[f64]) {
 fn is_decided(runners: &[Runner]) -> bool {
     let running: Vec<_> = runners.iter().filter_map(|of| Some((of, of.running()?))).collect();
     let [(runner, held)] = running[..] else { return false };
-    !runner.candidate.is_linear() && held.log_densities.len() >= ENOUGH_ROWS
+    !runner.candidate.is_linear() && held.log_densities.len() >= ENOUGH_ROWS //~ enough-rows
 }
 
-impl Recipe {
-    /// Lets those that are not out predict all folds, by [stages](STAGES), until the deadline. `weights` are of the rows of all folds.
-    pub(in crate::fit) fn race(
-        &self,
-        runners: &mut [Runner],
-        folds: &[Split],
-        weights: &[f64],
-        of: (&Dataset, &Origin),
-        deadline: Option<Instant>,
-    ) -> Result<(), Error> {
-        for end in STAGES.map(|end| end.min(folds.len())) {
+/// A race of candidates: the recipe that they are of, the folds, the weights of their rows, the table, and the deadline.
+#[derive(Clone, Copy)]
+pub(in crate::fit) struct Race<'a> {
+    pub recipe: &'a Recipe,
+    pub folds: &'a [Split],
+    pub weights: &'a [f64],
+    pub of: (&'a Dataset, &'a Origin),
+    pub deadline: Option<Instant>,
+}
+
+impl Race<'_> {
+    /// Lets those that are not out predict all folds, by [stages](STAGES), until the deadline.
+    pub fn run(&self, runners: &mut [Runner]) -> Result<(), Error> {
+        for end in STAGES {
             if end > ENOUGH && is_decided(runners) {
                 break;
             }
-            self.run_stage(runners, &folds[..end], weights, of, deadline)?;
+            self.run_stage(runners, end)?;
         }
         Ok(())
     }
 
-    /// Lets those that are not out predict these folds as far as they have not, and ends those that cannot be chosen any more.
-    pub(super) fn run_stage(
-        &self,
-        runners: &mut [Runner],
-        folds: &[Split],
-        weights: &[f64],
-        of: (&Dataset, &Origin),
-        deadline: Option<Instant>,
-    ) -> Result<(), Error> {
+    /// Lets those that are not out predict the folds before `end` as far as they have not, and ends those that cannot be chosen any
+    /// more.
+    pub fn run_stage(&self, runners: &mut [Runner], end: usize) -> Result<(), Error> {
         let has_begun = runners.iter().filter_map(Runner::running).any(|held| held.folds > 0);
-        if has_begun && deadline.is_some_and(|deadline| Instant::now() > deadline) {
+        if has_begun && self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
             return Ok(());
         }
         // The larger models come last among the candidates, and begin first.
         let runs = runners.iter().enumerate().rev();
-        let open = runs.filter_map(|(i, runner)| Some((i, runner.running()?.folds..folds.len())));
+        let end = end.min(self.folds.len());
+        let open = runs.filter_map(|(i, runner)| Some((i, runner.running()?.folds..end)));
         let jobs: Vec<(usize, usize)> =
             open.flat_map(|(i, folds)| folds.map(move |number| (i, number))).collect();
         if jobs.is_empty() {
             return Ok(());
         }
         let models: Vec<_> = jobs.iter().map(|&(i, number)| (&runners[i].model, number)).collect();
-        let held = self.predict_folds(&models, folds, of, deadline)?;
+        let held = self.recipe.predict_folds(&models, self.folds, self.of, self.deadline)?;
         for ((i, number), held) in jobs.into_iter().zip(held) {
             runners[i].add(number, held);
         }
-        end_in_vain(runners, weights);
+        end_in_vain(runners, self.weights);
         Ok(())
     }
+}
 
+impl Recipe {
     /// The pace of the candidates on one fold, and how many of them are always compared.
     pub(in crate::fit) fn timed_candidates(
         &self,
@@ -165,14 +165,21 @@ impl Recipe {
         };
         let mut runners: Vec<Runner> = self.candidates_for(data).into_iter().map(of).collect();
         let weights = weights_of(fold, data);
-        self.race(&mut runners, fold, &weights, (data, origin), None)?;
+        let race = Race {
+            recipe: self,
+            folds: fold,
+            weights: &weights,
+            of: (data, origin),
+            deadline: None,
+        };
+        race.run(&mut runners)?;
         let (search, _) = decided(&runners, &weights);
         let rows = fold[0].train.len() + fold[0].test.len();
         let is_timed = |runner: &&Runner| runner.held.is_ok();
         let first = runners.iter().filter(is_timed).count();
         if let Some(deep) = self.deeper(search.chosen, data.response().width(), rows) {
             runners.push(of(deep));
-            self.race(&mut runners, fold, &weights, (data, origin), None)?;
+            race.run(&mut runners)?;
         }
         let timed = runners.into_iter().filter_map(|runner| {
             Some((Some(runner.candidate), runner.model, runner.held.ok()?.pace))
@@ -234,6 +241,21 @@ mod tests {
         assert_eq!(networks(&[zero(40), values(40, -0.009)]), [false, false]);
         // Few rows say nothing.
         assert_eq!(after(&[values(28, -0.5), zero(28)]), [false, false]);
+    }
+
+    #[test]
+    fn a_network_that_alone_is_left_has_predicted_enough() {
+        let of = |candidate, rows: usize, is_out| {
+            let held = Held { log_densities: vec![-1.0; rows], folds: 3, ..Held::default() };
+            Runner { held: Ok(held), is_out, ..Runner::new(candidate, Fit::regression("y")) }
+        };
+        let (linear, network) = (Candidate::Linear, Candidate::Network);
+        let is_decided_of =
+            |rows, is_out| is_decided(&[of(linear, 250, is_out), of(network, rows, false)]);
+        assert!(is_decided_of(250, true));
+        assert!(!is_decided_of(249, true) && !is_decided_of(250, false));
+        // A linear model takes no time.
+        assert!(!is_decided(&[of(linear, 250, false), of(network, 250, true)]));
     }
 
     #[test]
