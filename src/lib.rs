@@ -155,7 +155,11 @@
 //! # Features
 //!
 //! - `datasets` (default): iris, abalone, Boston housing, ionosphere, red wine, sunspot and digits
-//!   data, embedded.
+//!   data, embedded; brings `tables`.
+//! - `tables` (default): from a table to an answer. [`fit`], [`explain`], [`update`], and in [`data`] CSV files, typed tables and
+//!   IDX files. Without it (`default-features = false`) the crate is targets, models, likelihoods, priors, samplers, draws,
+//!   diagnostics and predictions: it reads no table, chooses no model, knows no time limit of a fit, and compiles in two
+//!   thirds of the time.
 //! - `progress`: a progress bar (`sampler::progress_bar`).
 //! - `autodiff`: gradients of densities of your own by dual numbers (`targets::Autodiff`).
 //!
@@ -174,6 +178,8 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// What only tables and fits call.
+#![cfg_attr(not(feature = "tables"), allow(dead_code, unused_imports))]
 
 #[macro_use]
 mod forward;
@@ -194,8 +200,10 @@ pub mod engine;
 pub mod error;
 #[allow(clippy::disallowed_methods)]
 pub mod evidence;
+#[cfg(feature = "tables")]
 #[allow(clippy::disallowed_methods)]
 pub mod explain;
+#[cfg(feature = "tables")]
 pub mod fit;
 mod gradient;
 mod kernel;
@@ -226,6 +234,7 @@ pub mod targets;
 #[allow(clippy::disallowed_methods)]
 pub mod testing;
 mod threads;
+#[cfg(feature = "tables")]
 pub mod update;
 
 pub use error::Error;

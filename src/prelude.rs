@@ -8,6 +8,7 @@ pub use crate::draws::recorder::{
 };
 pub use crate::draws::{Draws, Keep, LadderReport};
 pub use crate::evidence::Evidence;
+#[cfg(feature = "tables")]
 pub use crate::fit::Fit;
 pub use crate::likelihood::{
     Bernoulli, Beta, Binomial, Categorical, Censored, Gaussian, HeteroscedasticGaussian, Hurdle,

@@ -36,11 +36,16 @@
 
 #[cfg(feature = "datasets")]
 pub mod bundled;
+#[cfg(feature = "tables")]
 mod csv;
+#[cfg(feature = "tables")]
 mod curves;
 mod dataset;
+#[cfg(feature = "tables")]
 mod gzip;
+#[cfg(feature = "tables")]
 mod idx;
+#[cfg(feature = "tables")]
 mod impute;
 mod row_file;
 mod scale;
@@ -51,16 +56,21 @@ mod task;
 mod transform;
 
 pub use crate::cells::{csv_cell, guarded, shown, unguarded};
+#[cfg(feature = "tables")]
 pub use csv::{
     Charset, ColumnDescription, ColumnType, Columns, CsvData, CsvReader, DateOrder, Dates, Decimal,
     Description, Encoding, FateOfText, Features, Fill, Finding, LearntFeatures, Lines, Schema,
     StandIn, StoredCsv, TableColumn, TextOfKinds, TypedTable, Value, ValueKind, classes_in_order,
     rows_drawn,
 };
+#[cfg(feature = "tables")]
 pub(crate) use csv::{FEW_GRADES, ROWS_OF_GRADE, indicator, new_group};
+#[cfg(feature = "tables")]
 pub(crate) use curves::Curves;
 pub use dataset::{Dataset, Response};
+#[cfg(feature = "tables")]
 pub use idx::IdxReader;
+#[cfg(feature = "tables")]
 pub(crate) use impute::{Completion, Gap, Known, complete};
 pub use row_file::{RowFile, RowWriter, Stored};
 pub use scale::{ColumnScale, MinMax, Scaler, Standardise};
