@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::told::Listener;
-use super::{Origin, Parts, Recipe};
+use super::{Origin, Plan, Recipe};
 use crate::Error;
 use crate::data::{Dataset, Schema};
 use crate::message::{Setting, count, duration};
@@ -73,8 +73,8 @@ impl Recipe {
             .draws(self.draws.unwrap_or(draws));
         (recipe.most_draws, recipe.folder, recipe.only_chains) = (None, None, None);
         (recipe.threads, recipe.listener) = (None, Listener::None);
-        let parts = Parts::new(recipe, data, origin)?;
-        let (Parts { recipe, posterior, .. }, train) = (&parts, parts.train()?);
+        let plan = Plan::new(recipe, data, origin)?;
+        let (Plan { recipe, posterior, .. }, train) = (&plan, plan.train()?);
 
         let (began, done, said) = (Instant::now(), AtomicUsize::new(0), Mutex::new(EVERY));
         let progress = || {
@@ -90,7 +90,7 @@ impl Recipe {
         sbc.run_posterior(posterior, &train, |simulated, seed| {
             let given = posterior.given(simulated)?;
             let sampled = &given; //~ calibrated-posterior
-            let draws = recipe.clone().seed(seed).sample_of(&parts, sampled, None)?;
+            let draws = recipe.clone().seed(seed).sample_of(&plan, sampled, None)?;
             if draws.info().stopped_early && self.stop.is_stopped() {
                 return Err(Error::Stopped { before: "all simulations were done".into() });
             }

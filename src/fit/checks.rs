@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
-use super::{Fit, Parts};
+use super::{Fit, Plan};
 use crate::Error;
 use crate::data::{Dataset, Response, TableColumn, ValueKind};
 use crate::explain::evenly;
@@ -71,7 +71,7 @@ impl Fit {
     /// Times with bounds, whose replicates would need bounds, too; a run that was ended before the first draw; predictions that do
     /// not fit into memory; several completed tables.
     pub fn predictive_checks(&self) -> Result<Vec<PredictiveChecks>, Error> {
-        let Parts { response, features, posterior, .. } = &*self.of_one_table()?.parts;
+        let Plan { response, features, posterior, .. } = &*self.of_one_table()?.plan;
         let rows = evenly(&self.training().counted(), ROWS)?;
         let ours = self.few_draws()?.predict(&rows)?;
         let scaled = features.scale_features(&rows)?;

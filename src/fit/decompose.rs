@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayView2, Axis, s};
 
-use super::{Fit, Parts};
+use super::{Fit, Plan};
 use crate::Error;
 use crate::data::Scaler;
 use crate::likelihood::{Likelihood, NormalNoise};
@@ -60,7 +60,7 @@ impl Fit {
 
     /// The rows whose noise is asked for: one where all rows have the same.
     fn rows_of_noise<'x>(&self, x: ArrayView2<'x, f64>) -> ArrayView2<'x, f64> {
-        let Parts { response, posterior, .. } = &*self.parts;
+        let Plan { response, posterior, .. } = &*self.plan;
         let is_affine = response.as_ref().is_none_or(Scaler::is_affine);
         let noise = posterior.likelihood().normal_noise();
         let is_equal = matches!(noise, Some(NormalNoise::Equal(_))); //~ noise-of-one-row

@@ -1,6 +1,6 @@
 //! Effects of the columns of a fit's table.
 
-use super::{Fit, Parts};
+use super::{Fit, Plan};
 use crate::Error;
 use crate::data::{Dataset, TableColumn};
 use crate::explain::{Explainer, Scored, evenly};
@@ -28,7 +28,7 @@ impl Fit {
     /// # Errors
     /// Rows of other features or another response than the training data's; no draws; as [`explain`](Self::explain) of completed tables.
     pub fn explain_rows(&self, rows: &Dataset) -> Result<Explainer<'static>, Error> {
-        let Parts { recipe, validation, .. } = &*self.of_one_table()?.parts;
+        let Plan { recipe, validation, .. } = &*self.of_one_table()?.plan;
         if recipe.imputed.is_some() {
             let allowed = "a table without missing values, or with stand-ins for them";
             return Err(Error::argument("data", "a table completed by imputation", allowed));
@@ -54,7 +54,7 @@ impl Fit {
 
     /// The columns of the table that are features.
     pub(super) fn table_columns(&self) -> Result<Vec<TableColumn>, Error> {
-        let Parts { origin, recipe, data, .. } = &*self.parts;
+        let Plan { origin, recipe, data, .. } = &*self.plan;
         Ok(match &origin.schema {
             Some(schema) => schema.feature_columns(),
             None => {

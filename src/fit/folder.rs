@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::rows::Sum;
 use super::saved::{DATA, FIT, Read, Saved, problem, read, read_json};
-use super::{Fit, Origin, Parts, Recipe, rows};
+use super::{Fit, Origin, Plan, Recipe, rows};
 use crate::Error;
 use crate::draws::Draws;
 use crate::draws::checkpoint::{is_at, sync_folder};
@@ -56,7 +56,7 @@ pub(super) fn save(folder: &Path, fit: &Fit) -> Result<(), Error> {
         _ => &[LOCK],
     };
     check_entries(folder, ours)?;
-    finish(folder, fit, &fit.parts.sum_of_rows()?)
+    finish(folder, fit, &fit.plan.sum_of_rows()?)
 }
 
 /// The lock on a folder, which is given back when this is dropped, and by the system when the process ends.
@@ -185,9 +185,9 @@ pub(super) fn finish(folder: &Path, fit: &Fit, data: &Sum) -> Result<(), Error> 
     tidy(folder)?;
     if !folder.join(FIT).exists() {
         // The folder is ours from here on, also if this process is killed.
-        write_json(folder, &Saved::of(&fit.parts, data, None)?)?;
+        write_json(folder, &Saved::of(&fit.plan, data, None)?)?;
     }
-    write_data(folder, &fit.parts, data)?;
+    write_data(folder, &fit.plan, data)?;
     let [draws, new, old] = [DRAWS, NEW, OLD].map(|name| folder.join(name));
     fit.draws.to_zarr(&new)?;
     sync_all(&new).map_err(|e| Error::io(&new, e))?;
@@ -200,7 +200,7 @@ pub(super) fn finish(folder: &Path, fit: &Fit, data: &Sum) -> Result<(), Error> 
     }
     rename(&new, &draws)?;
     write(&folder.join(VERDICT), verdict.as_bytes())?;
-    write_json(folder, &Saved::of(&fit.parts, data, Some((&verdict, crc32)))?)?;
+    write_json(folder, &Saved::of(&fit.plan, data, Some((&verdict, crc32)))?)?;
     // Old draws that cannot be removed now are removed later.
     let _ = remove(&old);
     Ok(())
@@ -240,11 +240,11 @@ pub(super) fn verdict(fit: &Fit) -> String {
 }
 
 /// Writes the rows, unless they are there.
-pub(super) fn write_data(folder: &Path, parts: &Parts, data: &Sum) -> Result<(), Error> {
+pub(super) fn write_data(folder: &Path, plan: &Plan, data: &Sum) -> Result<(), Error> {
     let path = folder.join(DATA);
     match data.is_of(&path) {
         Ok(true) => Ok(()),
-        _ => write_by(&path, |file| parts.write_rows(file).map_err(io::Error::from)),
+        _ => write_by(&path, |file| plan.write_rows(file).map_err(io::Error::from)),
     }
 }
 
@@ -329,15 +329,15 @@ pub(super) fn load_finished(folder: &Path, saved: &Saved) -> Result<Fit, Error> 
     let file = fs::File::open(&data_path).map_err(|e| Error::io(&data_path, e))?;
     let data = rows::read(file, saved).map_err(|e| problem(&data_path, e))?;
     let Saved { schema, lines, dropped, stand_ins, .. } = saved.clone();
-    let parts = Parts::new(recipe, Cow::Owned(data), Origin { schema, lines, dropped, stand_ins })?;
+    let plan = Plan::new(recipe, Cow::Owned(data), Origin { schema, lines, dropped, stand_ins })?;
     let path = folder.join(DRAWS);
-    let draws = read_draws(&path, &parts.recipe)
+    let draws = read_draws(&path, &plan.recipe)
         //~ old-draws
-        .or_else(|error| read_draws(&folder.join(OLD), &parts.recipe).map_err(|_| error))?;
-    let fit = Fit::new(parts, draws);
+        .or_else(|error| read_draws(&folder.join(OLD), &plan.recipe).map_err(|_| error))?;
+    let fit = Fit::new(plan, draws);
     // The density at the first draw says whether the draws are of this posterior.
-    let first = fit.parts.train_rows(&[0])?;
-    let checked = fit.parts.posterior.predict(&fit.draws, &first);
+    let first = fit.plan.train_rows(&[0])?;
+    let checked = fit.plan.posterior.predict(&fit.draws, &first);
     checked.map_err(|e| problem(&path, format!("it holds the draws of another run: {e}")))?;
     Ok(fit)
 }

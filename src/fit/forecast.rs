@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::choices::{Candidate, RunUntil};
 use super::recipe::{DrawnRows, MANY_ROWS, Sizes};
 use super::search::{DRAWS, FOLDS, Timed, WARMUP};
-use super::{Origin, Parts, Recipe};
+use super::{Origin, Plan, Recipe};
 use crate::Error;
 use crate::data::{Dataset, Schema};
 use crate::message::{Choice, count, duration};
@@ -160,7 +160,7 @@ impl Recipe {
         let data = &*data;
         let is_open = recipe.is_open();
         let model = recipe.clone().settled_or_first(is_open, data, &origin)?;
-        Parts::new(model.clone(), Cow::Borrowed(data), origin.clone())?; // says what is wrong with the table
+        Plan::new(model.clone(), Cow::Borrowed(data), origin.clone())?; // says what is wrong with the table
         let fold = &recipe.folds(data)?[..1];
         let (first, timed) = match is_open {
             true => recipe.timed_candidates(fold, (data, &origin))?,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::folder::{self, check_entries, entries};
 use super::saved::{FIT, problem};
-use super::{Fit, Origin, Parts, Recipe};
+use super::{Fit, Origin, Plan, Recipe};
 use crate::Error;
 use crate::data::{self, Completion, Dataset, Gap, Known, Schema};
 use crate::diagnostics::Verdict;
@@ -71,7 +71,7 @@ pub(super) fn run(
 /// Loads the fits of the tables in a folder.
 pub(super) fn load(folder: &Path) -> Result<Fit, Error> {
     let first = folder::load(&folder.join(folder_of(0)))?;
-    let table = first.parts.recipe.imputed;
+    let table = first.plan.recipe.imputed;
     let Some(Table { of, .. }) = table.filter(|table| table.number == 0) else {
         return Err(problem(folder, "its table 0 is not the first of imputed tables"));
     };
@@ -83,7 +83,7 @@ pub(super) fn load(folder: &Path) -> Result<Fit, Error> {
             return Err(problem(folder, lacking).advise([Advice::GoOn]));
         }
         let fit = folder::load(&path)?;
-        if fit.parts.recipe.imputed != Some(Table { number, of }) {
+        if fit.plan.recipe.imputed != Some(Table { number, of }) {
             return Err(problem(&path, format!("it is not table {number} of {of}")));
         }
         fits.push(fit);
@@ -99,9 +99,9 @@ pub(super) fn is_in(folder: &Path) -> bool {
 impl Fit {
     /// The fit of several completed tables, of which there is at least one.
     pub(super) fn of_tables(tables: Vec<Self>) -> Self {
-        let (parts, draws) = (tables[0].parts.clone(), tables[0].draws.clone());
+        let (plan, draws) = (tables[0].plan.clone(), tables[0].draws.clone());
         let rebuilt = tables.iter().flat_map(|table| table.rebuilt.clone()).collect();
-        Self { parts, draws, save_error: None, rebuilt, tables }
+        Self { plan, draws, save_error: None, rebuilt, tables }
     }
 
     /// The fit of each completed table, in their order, if [missing values were drawn](Recipe::impute); else this fit alone.
@@ -126,7 +126,7 @@ impl Fit {
     /// Whether the run was ended before all its draws were made, or before all completed tables had theirs: then
     /// [`tables`](Self::tables) are those that had, or the first one with the draws that it had.
     pub fn stopped_early(&self) -> bool {
-        let tables = self.parts.recipe.imputed.map_or(1, |table| table.of as usize);
+        let tables = self.plan.recipe.imputed.map_or(1, |table| table.of as usize);
         let lacks_tables = !self.tables.is_empty() && self.tables.len() < tables;
         lacks_tables || self.tables().iter().any(|table| table.draws.info().stopped_early)
     }
@@ -160,13 +160,13 @@ impl Fit {
     /// # Errors
     /// If the run was ended before the first draw.
     pub fn missing_information(&self) -> Result<f64, Error> {
-        let x = self.parts.train_rows(&self.judged_rows())?;
-        let x = self.parts.features.inverse(x.x().view())?;
+        let x = self.plan.train_rows(&self.judged_rows())?;
+        let x = self.plan.features.inverse(x.x().view())?;
         let tables = self.tables().len() as f64;
         let mut moments = Vec::new();
-        for Self { parts, draws, .. } in self.tables() {
-            let scaled = parts.features.transform(x.view())?;
-            let mean = parts.posterior.predict_mean(draws, scaled.view())?;
+        for Self { plan, draws, .. } in self.tables() {
+            let scaled = plan.features.transform(x.view())?;
+            let mean = plan.posterior.predict_mean(draws, scaled.view())?;
             let (chains, n, rows, outputs) = mean.dim();
             let flat = mean.into_shape_with_order((chains * n, rows * outputs));
             let flat = flat.expect("predictions are in standard order");
@@ -258,14 +258,14 @@ pub(super) fn complete(
 
 /// Values for the missing cells of new rows, if the fit is of an imputed table.
 pub(super) fn completion<'p>(
-    parts: &'p Parts,
+    plan: &'p Plan,
     x: ArrayView2<f64>,
 ) -> Result<Option<Completion<'p>>, Error> {
-    let Some(table) = parts.recipe.imputed else { return Ok(None) };
-    let train = parts.own_train();
+    let Some(table) = plan.recipe.imputed else { return Ok(None) };
+    let train = plan.own_train();
     let known = Known { x: train.x().view(), weights: train.weights() };
-    let rng = rng(parts.recipe.seed, table).child(2);
-    Completion::new(known, x, gaps_of(&parts.origin), rng).map(Some)
+    let rng = rng(plan.recipe.seed, table).child(2);
+    Completion::new(known, x, gaps_of(&plan.origin), rng).map(Some)
 }
 
 /// The rows that the model sees: of an imputed table, gaps are not marked.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::choices::Candidate;
 use super::kinds::Noise;
-use super::{Fit, Parts, Recipe};
+use super::{Fit, Plan, Recipe};
 use crate::Error;
 
 /// Chains, iterations of warm-up and draws.
@@ -28,7 +28,7 @@ impl Fit {
     /// # Errors
     /// As [`Recipe::fit`]; several completed tables.
     pub fn linear_model(&self) -> Result<Self, Error> {
-        let Parts { recipe, data, origin, .. } = &*self.of_one_table()?.parts;
+        let Plan { recipe, data, origin, .. } = &*self.of_one_table()?.plan;
         let [chains, warmup, draws] = SIZES;
         let mut plain = Recipe::new(recipe.task, data.response_names().to_vec().into());
         (plain.reader, plain.rows) = (recipe.reader.clone(), recipe.rows.clone());

@@ -39,6 +39,7 @@ mod kinds;
 mod likelihood;
 mod linear;
 mod parts;
+mod plan;
 mod predictions;
 mod range;
 mod recipe;
@@ -49,7 +50,6 @@ mod saved;
 mod search;
 mod sensitivity;
 mod told;
-mod training;
 mod unflushed;
 mod update;
 mod words;
@@ -62,6 +62,7 @@ pub use self::choices::{Candidate, Method, RunUntil, WeightPrior};
 pub use self::forecast::{Forecast, ForecastRun};
 pub use self::kinds::Noise;
 pub use self::likelihood::AnyLikelihood;
+pub use self::plan::Plan;
 pub use self::range::{FeatureRange, Outside, Predicted};
 pub use self::recipe::{DrawnRows, Recipe};
 pub use self::relevance::Relevance;
@@ -93,31 +94,12 @@ const JUDGED: usize = 200;
 /// one table are of the first. A method that has no meaning for several returns the error of [`of_one_table`](Self::of_one_table).
 #[derive(Debug)]
 pub struct Fit {
-    parts: Arc<Parts>,
+    plan: Arc<Plan>,
     draws: Arc<Draws>,
     save_error: Option<Error>,
     rebuilt: Vec<String>,
-    /// The fits of completed tables, the first of which has these parts and draws; empty of one table.
+    /// The fits of completed tables, the first of which has this plan and these draws; empty of one table.
     tables: Vec<Self>,
-}
-
-/// The parts of a fit other than the draws.
-#[derive(Debug)]
-struct Parts {
-    recipe: Recipe,
-    origin: Origin,
-    /// The rows that were given, in their own units.
-    data: Dataset,
-    /// The rows that were kept for validation, if some were.
-    split: Option<Split>,
-    /// Training rows, in their own units, if some were kept for validation.
-    own_train: Option<Dataset>,
-    validation: Option<Dataset>,
-    features: inputs::Inputs,
-    /// The scaler of a real response, unless it is shares.
-    response: Option<Scaler>,
-    ranges: Vec<FeatureRange>,
-    posterior: Posterior<Network, AnyLikelihood>,
 }
 
 /// The file that the rows of a fit come from, if there is one.
@@ -156,9 +138,9 @@ impl Origin {
 
 impl Fit {
     /// The fit of one table by these draws.
-    fn new(parts: impl Into<Arc<Parts>>, draws: Draws) -> Self {
-        let (parts, draws) = (parts.into(), draws.into());
-        Self { parts, draws, save_error: None, rebuilt: Vec::new(), tables: Vec::new() }
+    fn new(plan: impl Into<Arc<Plan>>, draws: Draws) -> Self {
+        let (plan, draws) = (plan.into(), draws.into());
+        Self { plan, draws, save_error: None, rebuilt: Vec::new(), tables: Vec::new() }
     }
 
     /// A recipe for a real response: the name, or the position, of one column or several.
@@ -189,7 +171,7 @@ impl Fit {
 
     /// The rows that were drawn from a table which has more, if the fit is of some of its rows: see [`Recipe::most_rows`].
     pub fn drawn_rows(&self) -> Option<DrawnRows> {
-        self.parts.recipe.drawn
+        self.plan.recipe.drawn
     }
 
     /// The verdict on the run: whether the chains agree about the predictions of the training rows (at
@@ -211,12 +193,12 @@ impl Fit {
     /// # Errors
     /// If the run was ended before the first draw; predictions that do not fit into memory; several completed tables.
     pub fn judged(&self) -> Result<Predictions, Error> {
-        self.of_one_table()?.parts.judged(&self.draws)
+        self.of_one_table()?.plan.judged(&self.draws)
     }
 
     /// The [training rows](Self::training) that are [judged](Self::judged).
     pub fn judged_rows(&self) -> Vec<usize> {
-        self.parts.judged_rows()
+        self.plan.judged_rows()
     }
 
     /// The fit with every `k`-th draw of each chain, as by [`Draws::thinned`]: for predictions of many
@@ -236,7 +218,7 @@ impl Fit {
     /// If `k` is 0 or larger than the number of draws of a chain.
     pub fn thinned(&self, k: usize) -> Result<Self, Error> {
         match &self.tables[..] {
-            [] => Ok(Self::new(self.parts.clone(), self.draws.thinned(k)?)),
+            [] => Ok(Self::new(self.plan.clone(), self.draws.thinned(k)?)),
             tables => {
                 let tables = tables.iter().map(|table| table.thinned(k));
                 tables.collect::<Result<_, _>>().map(Self::of_tables)
@@ -246,12 +228,17 @@ impl Fit {
 
     /// The search that has chosen the model; `None` if the model was given.
     pub fn search(&self) -> Option<&Search> {
-        self.parts.recipe.search.as_ref()
+        self.plan.recipe.search.as_ref()
+    }
+
+    /// What was decided before the run: [`Recipe::plan`]; of several completed tables, of the first.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// The recipe of the fit, with all its settings; of several completed tables, of the first.
     pub fn recipe(&self) -> &Recipe {
-        &self.parts.recipe
+        &self.plan.recipe
     }
 
     /// The network without its linear part and scales.
@@ -266,46 +253,46 @@ impl Fit {
 
     /// The posterior that was sampled, of scaled features and response.
     pub fn posterior(&self) -> &Posterior<Network, AnyLikelihood> {
-        &self.parts.posterior
+        &self.plan.posterior
     }
 
     /// The rows that the model learnt from, in their own units.
     pub fn training(&self) -> &Dataset {
-        self.parts.own_train()
+        self.plan.own_train()
     }
 
     /// The rows that the model did not learn from, in their own units; `None` if none were
     /// [asked for](Recipe::validation).
     pub fn validation(&self) -> Option<&Dataset> {
-        self.parts.validation.as_ref()
+        self.plan.validation.as_ref()
     }
 
     /// All rows that were given, in their own units; of several completed tables, as completed in the first.
     pub fn data(&self) -> &Dataset {
-        &self.parts.data
+        &self.plan.data
     }
 
     /// The lines of the training file that were left out because of a missing value.
     pub fn dropped(&self) -> &[usize] {
-        &self.parts.origin.dropped
+        &self.plan.origin.dropped
     }
 
     /// The cells of the training file without a value, and what stands in for them, a column each.
     pub fn stand_ins(&self) -> &[StandIn] {
-        &self.parts.origin.stand_ins
+        &self.plan.origin.stand_ins
     }
 
     /// The line of the training file that each row of [`data`](Self::data) comes from, or its row in a table
     /// [without lines](crate::data::TypedTable); `None` if the fit is not
     /// of a file, or was saved by a version that did not keep them.
     pub fn lines(&self) -> Option<&Lines> {
-        self.parts.origin.lines.as_ref()
+        self.plan.origin.lines.as_ref()
     }
 
     /// The rows of [`data`](Self::data) that the model learnt from, and the rows that were kept for
     /// validation; `None` if it learnt from all.
     pub fn split(&self) -> Option<&Split> {
-        self.parts.split.as_ref()
+        self.plan.split.as_ref()
     }
 
     /// The name of a row of [`training`](Self::training): its line in the file that it comes from,
@@ -332,17 +319,17 @@ impl Fit {
     /// The schema of the training file, to read other files in the same way; `None` if the fit is
     /// not of a file.
     pub fn schema(&self) -> Option<&Schema> {
-        self.parts.origin.schema.as_ref()
+        self.plan.origin.schema.as_ref()
     }
 
     /// The scaling of the features.
     pub fn feature_scaler(&self) -> &Scaler {
-        &self.parts.features.scaler
+        &self.plan.features.scaler
     }
 
     /// The scaling of a real response; `None` for classes and counts.
     pub fn response_scaler(&self) -> Option<&Scaler> {
-        self.parts.response.as_ref()
+        self.plan.response.as_ref()
     }
 
     /// The reason why a run [in a folder](Recipe::in_folder) could not be saved, if so: the disk
@@ -360,7 +347,7 @@ impl Fit {
 
     /// The range of each feature in the training rows.
     pub fn ranges(&self) -> &[FeatureRange] {
-        &self.parts.ranges
+        &self.plan.ranges
     }
 
     /// Writes the fit to a folder, which is made: `fit.json` (a description of the fit, for people,

@@ -9,7 +9,7 @@ use super::folder::{
     tidy, with_advice,
 };
 use super::saved::{Read, Saved, other_fit, problem, read, read_json};
-use super::{Fit, Parts};
+use super::{Fit, Plan};
 use crate::Error;
 use crate::draws::Draws;
 use crate::message::{Advice, listed};
@@ -92,17 +92,17 @@ pub(super) fn merge(folder: &Path) -> Result<Fit, Error> {
             let found = format!("it is not of the fit of {}", one.display());
             return Err(other_fit(&path, found, difference));
         }
-        let Fit { parts, draws: of_part, .. } =
+        let Fit { plan, draws: of_part, .. } =
             load_finished(&path, &saved).map_err(|error| with_advice(&path, error))?;
         draws.push(Arc::unwrap_or_clone(of_part));
-        whole.get_or_insert(parts);
+        whole.get_or_insert(plan);
         first.get_or_insert((path, saved));
     }
-    let (Some((_, saved)), Some(parts)) = (first, whole) else {
+    let (Some((_, saved)), Some(plan)) = (first, whole) else {
         return Err(problem(folder, no_parts()));
     };
     let _lock = Lock::take(folder)?;
-    write(folder, &saved, parts, draws)
+    write(folder, &saved, plan, draws)
 }
 
 fn no_parts() -> String {
@@ -163,8 +163,8 @@ fn ranges(ranges: &[Range<usize>]) -> String {
 }
 
 /// Merges `draws`, and writes them unless they are there. The folder is locked.
-fn write(folder: &Path, saved: &Saved, parts: Arc<Parts>, draws: Vec<Draws>) -> Result<Fit, Error> {
-    let data = parts.sum_of_rows()?;
+fn write(folder: &Path, saved: &Saved, plan: Arc<Plan>, draws: Vec<Draws>) -> Result<Fit, Error> {
+    let data = plan.sum_of_rows()?;
     let mut said = Vec::new();
     let _ = tidy(folder);
     let mut mend = |error: &Error| said.push(rebuilt(error, "rebuilt from the parts"));
@@ -189,7 +189,7 @@ fn write(folder: &Path, saved: &Saved, parts: Arc<Parts>, draws: Vec<Draws>) -> 
             mend(&error);
         }
     }
-    let fit = Fit { rebuilt: said, ..Fit::new(parts, Draws::merge(draws)?) };
+    let fit = Fit { rebuilt: said, ..Fit::new(plan, Draws::merge(draws)?) };
     finish(folder, &fit, &data)?;
     Ok(fit)
 }

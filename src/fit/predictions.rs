@@ -5,7 +5,7 @@ use std::path::Path;
 use ndarray::{Array2, Array4, ArrayView2, Axis, concatenate};
 use rand::RngCore;
 
-use super::{Fit, Parts, Predicted, imputed, range};
+use super::{Fit, Plan, Predicted, imputed, range};
 use crate::Error;
 use crate::data::{Dataset, Features, Scaler, Schema};
 use crate::draws::Draws;
@@ -49,7 +49,7 @@ impl Fit {
     }
 
     fn predict_table(&self, rows: &Dataset, seed: u64) -> Result<Predictions, Error> {
-        let Parts { features, response, posterior, .. } = &*self.parts;
+        let Plan { features, response, posterior, .. } = &*self.plan;
         let scaled = features.scale_features(rows)?; //~ scaled-features
         let scaled = match response {
             None => scaled,
@@ -74,16 +74,16 @@ impl Fit {
         seed: u64,
         of: impl Fn(&Draws, Option<Array2<f64>>, u64) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
-        let Some(completion) = imputed::completion(&self.parts, x)? else {
+        let Some(completion) = imputed::completion(&self.plan, x)? else {
             return Ok(vec![of(&self.draws, None, seed)?]);
         };
         let n = self.draws.n_draws();
         // With a copy, when the parts are put together.
         let size = (self.draws.n_chains(), 2 * n, x.nrows());
-        self.parts.posterior.check_size(size, 2)?;
+        self.plan.posterior.check_size(size, 2)?;
         let parts = imputed::COMPLETIONS.min(n).max(1);
         let part = |k: usize| {
-            let x = self.parts.features.transform(completion.draw(x, k as u64).view())?;
+            let x = self.plan.features.transform(completion.draw(x, k as u64).view())?;
             let seed = match k {
                 0 => seed,
                 _ => ChainRng::new(seed, imputed::STREAM).child(k as u64).next_u64(), //~ seed-of-part
@@ -99,7 +99,7 @@ impl Fit {
         x: ArrayView2<f64>,
         of: impl Fn(&Draws, ArrayView2<f64>) -> Result<Array4<f64>, Error>,
     ) -> Result<Array4<f64>, Error> {
-        let scaled = self.parts.features.transform(x)?;
+        let scaled = self.plan.features.transform(x)?;
         let of_part = |draws: &Draws, x: Option<Array2<f64>>, _| {
             of(draws, x.as_ref().unwrap_or(&scaled).view())
         };
@@ -123,7 +123,7 @@ impl Fit {
     /// Another number of features, a number that is not finite, predictions that do not fit into
     /// memory.
     pub fn predict_new(&self, x: ArrayView2<f64>) -> Result<Predicted, Error> {
-        let Parts { features, ranges, .. } = &*self.parts;
+        let Plan { features, ranges, .. } = &*self.plan;
         let expected = features.scaler.columns().len();
         if x.ncols() != expected {
             let what = "number of features of the new rows";
@@ -136,7 +136,7 @@ impl Fit {
     }
 
     fn predict_new_by_table(&self, x: ArrayView2<f64>) -> Result<Predictions, Error> {
-        let Parts { features, response, posterior, .. } = &*self.parts;
+        let Plan { features, response, posterior, .. } = &*self.plan;
         let scaled = features.transform(x)?;
         let seed = self.draws.info().seed;
         let parts = self.in_parts(x, seed, |draws, x, seed| {
@@ -163,7 +163,7 @@ impl Fit {
     }
 
     fn noise_sd_by_table(&self, x: ArrayView2<f64>) -> Result<Array4<f64>, Error> {
-        let Parts { response, posterior, .. } = &*self.parts;
+        let Plan { response, posterior, .. } = &*self.plan;
         let sd = self.of_parts(x, |draws, x| posterior.predict_noise_sd(draws, x))?;
         let Some(scaler) = response else { return Ok(sd) };
         let noise = posterior.likelihood().normal_noise();
@@ -181,7 +181,7 @@ impl Fit {
     /// What point predictions are in the units of the response: means, or medians after a [transform](super::Recipe::transform) with
     /// noise that is not normal, see [`Predictions::unscaled`].
     pub fn centre(&self) -> Centre {
-        let Parts { response, posterior, .. } = &*self.parts;
+        let Plan { response, posterior, .. } = &*self.plan;
         let is_affine = response.as_ref().is_none_or(Scaler::is_affine);
         match posterior.likelihood().normal_noise() {
             None | Some(NormalNoise::Mixture(_)) if !is_affine => Centre::Median, //~ centre-of-fit
@@ -197,8 +197,8 @@ impl Fit {
     /// [`predict_new`](Self::predict_new).
     pub fn predict_csv(&self, path: impl AsRef<Path>) -> Result<Predicted, Error> {
         let new = self.schema_or_error()?.read_features_path(path)?;
-        if new.names != self.parts.data.feature_names() {
-            let allowed = format!("{:?}", self.parts.data.feature_names());
+        if new.names != self.plan.data.feature_names() {
+            let allowed = format!("{:?}", self.plan.data.feature_names());
             return Err(Error::argument("features", format!("{:?}", new.names), allowed));
         }
         let predicted = self.predict_new(new.x.view())?;
@@ -217,7 +217,7 @@ impl Fit {
     }
 
     pub(super) fn schema_or_error(&self) -> Result<&Schema, Error> {
-        self.parts.origin.schema.as_ref().ok_or_else(|| {
+        self.plan.origin.schema.as_ref().ok_or_else(|| {
             let allowed = "of a file, to read other files in the same way";
             Error::argument("fit", "of a data set that was not read from a file", allowed)
         })
@@ -250,7 +250,7 @@ impl Fit {
     /// # Errors
     /// The errors of [`Posterior::loo`](crate::posterior::Posterior::loo); several completed tables.
     pub fn loo(&self) -> Result<Loo, Error> {
-        let loo = self.of_one_table()?.parts.posterior.loo(&self.draws)?;
+        let loo = self.of_one_table()?.plan.posterior.loo(&self.draws)?;
         let loo = match self.lines().is_some() || self.split().is_some() {
             true => {
                 let rows = 0..self.training().rows();
@@ -258,7 +258,7 @@ impl Fit {
             }
             false => loo,
         };
-        match &self.parts.response {
+        match &self.plan.response {
             None => Ok(loo),
             Some(scaler) => loo.unscaled(scaler, self.training()),
         }
@@ -270,8 +270,8 @@ impl Fit {
     /// # Errors
     /// Classes; several completed tables; else as [`Posterior::loo_pit`](crate::posterior::Posterior::loo_pit).
     pub fn loo_pit(&self, seed: u64) -> Result<Pit, Error> {
-        let Parts { posterior, .. } = &*self.of_one_table()?.parts;
-        posterior.loo_pit(&self.draws, &self.parts.train()?, seed) //~ loo-pit-rows
+        let Plan { posterior, .. } = &*self.of_one_table()?.plan;
+        posterior.loo_pit(&self.draws, &self.plan.train()?, seed) //~ loo-pit-rows
     }
 
     /// Writes the draws to a new Zarr folder with their predictions for the training rows, for
@@ -311,7 +311,7 @@ impl Fit {
     pub fn to_zarr(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let train = self.of_one_table()?.training();
         let predictions = self.predict(train)?; //~ written-predictions
-        self.parts.posterior.write_zarr(&self.draws, train, &predictions, path.as_ref())
+        self.plan.posterior.write_zarr(&self.draws, train, &predictions, path.as_ref())
     }
 }
 

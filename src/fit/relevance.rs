@@ -5,7 +5,7 @@ use std::fmt;
 use ndarray::{ArrayView1, Axis};
 
 use super::recipe::RELEVANCE;
-use super::{Fit, Parts};
+use super::{Fit, Plan};
 use crate::diagnostics::quantile;
 use crate::model::Model;
 use crate::portable::exp;
@@ -52,7 +52,7 @@ impl Fit {
     /// [linear part](super::Recipe::skip), whose weights have a scale of their own. A scale is of weights, and says less of predictions than
     /// [importance](crate::explain::Explainer::importance) does.
     pub fn relevance(&self) -> Vec<Relevance> {
-        let Parts { posterior, data, .. } = &*self.parts;
+        let Plan { posterior, data, .. } = &*self.plan;
         let Some(range) = posterior.layout().range(RELEVANCE) else { return Vec::new() };
         let named = posterior.model().named_axes();
         let names = named.into_iter().find(|(block, ..)| block == RELEVANCE);

@@ -10,7 +10,7 @@ use super::folder::{
 };
 use super::rows::Sum;
 use super::saved::{DATA, FIT, Read, Saved, draws, other_fit, problem, read};
-use super::{Fit, Parts, parts};
+use super::{Fit, Plan, parts};
 use crate::Error;
 use crate::message::Advice;
 
@@ -32,7 +32,7 @@ enum There {
 /// A run that is asked for.
 struct Wanted<'r> {
     folder: &'r Path,
-    parts: Parts,
+    plan: Plan,
     data: Sum,
     saved: Saved,
 }
@@ -61,17 +61,17 @@ fn kept_beside(folder: &Path, fit: &Fit) -> Option<Error> {
 }
 
 /// Runs a fit in `folder`, goes on with it, or loads it.
-pub(super) fn run(folder: &Path, parts: Parts) -> Result<Fit, Error> {
-    let data = parts.sum_of_rows()?;
-    let saved = Saved::of(&parts, &data, None)?;
-    let wanted = Wanted { folder, parts, data, saved };
+pub(super) fn run(folder: &Path, plan: Plan) -> Result<Fit, Error> {
+    let data = plan.sum_of_rows()?;
+    let saved = Saved::of(&plan, &data, None)?;
+    let wanted = Wanted { folder, plan, data, saved };
     // The folder is read first, so that a finished fit loads also where nothing can be written.
     let first = match wanted.look()? {
         There::Whole(fit, crc) => return Ok(wanted.mended(*fit, crc)),
         There::Damaged(error) => Some(error),
         _ => None,
     };
-    if let Some(chains) = &wanted.parts.recipe.only_chains {
+    if let Some(chains) = &wanted.plan.recipe.only_chains {
         parts::check_others(folder, chains, &wanted.saved)?;
     }
     let is_new = !folder.exists();
@@ -117,7 +117,7 @@ impl Wanted<'_> {
             Err(error) if is_damage(&error) => return Ok(There::Damaged(error)),
             Err(error) => return Err(error),
         };
-        let (part, asked) = (&fit.draws.info().part, &self.parts.recipe.only_chains);
+        let (part, asked) = (&fit.draws.info().part, &self.plan.recipe.only_chains);
         let part = part.as_ref().map(|part| &part.chains);
         if part != asked.as_ref() {
             let shown = |p: Option<&Range<usize>>| p.map_or("all".into(), |p| format!("{p:?}"));
@@ -155,7 +155,7 @@ impl Wanted<'_> {
         {
             // The rows are those that are asked for, by the checksum in `fit.json`.
             said.push(rebuilt(error, "written anew"));
-            write_data(folder, &self.parts, data)?;
+            write_data(folder, &self.plan, data)?;
             there = self.look()?;
         }
         let there = match there {
@@ -179,13 +179,13 @@ impl Wanted<'_> {
                 check_entries(folder, &[LOCK, DATA])?;
                 check_data(folder, data)?;
                 write_json(folder, saved)?;
-                write_data(folder, &self.parts, data)?;
+                write_data(folder, &self.plan, data)?;
             }
             There::Unfinished(there) if there.recipe != saved.recipe => write_json(folder, saved)?,
             There::Damaged(_) if !is_known => check_data(folder, data)?,
             _ => {}
         }
-        let sampled = self.parts.recipe.sample(&self.parts, Some(&checkpoint));
+        let sampled = self.plan.recipe.sample(&self.plan, Some(&checkpoint));
         let draws = sampled.map_err(|error| {
             // A setting that the sampler refuses does not claim the folder, and changes nothing there.
             match &there {
@@ -212,18 +212,18 @@ impl Wanted<'_> {
         if let There::Damaged(error) = &there {
             said.push(rebuilt(error, "rebuilt from the checkpoint"));
         }
-        let Self { folder, data, parts, .. } = self;
-        let was_open = parts.recipe.has_open_draws();
-        let parts = parts.ended(&draws);
+        let Self { folder, data, plan, .. } = self;
+        let was_open = plan.recipe.has_open_draws();
+        let plan = plan.ended(&draws);
         if was_open && !draws.info().stopped_early {
             // The number of draws stands there before the files are, which takes a while.
-            let _ = Saved::of(&parts, &data, None).and_then(|saved| write_json(folder, &saved));
+            let _ = Saved::of(&plan, &data, None).and_then(|saved| write_json(folder, &saved));
         }
-        let mut fit = Fit { rebuilt: said, ..Fit::new(parts, draws) };
+        let mut fit = Fit { rebuilt: said, ..Fit::new(plan, draws) };
         if !fit.draws.info().stopped_early {
             // The draws are in memory and in the checkpoint.
             if let Err(error) = finish(folder, &fit, &data) {
-                fit.parts.recipe.report(&format!("the fit could not be saved: {error}"));
+                fit.plan.recipe.report(&format!("the fit could not be saved: {error}"));
                 fit.save_error = Some(error);
             }
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::rows::Sum;
-use super::{FeatureRange, Noise, Parts, Recipe, WeightPrior};
+use super::{FeatureRange, Noise, Plan, Recipe, WeightPrior};
 use crate::Error;
 use crate::data::{Lines, Scaler, Schema, StandIn, Task};
 use crate::error::Difference;
@@ -68,34 +68,30 @@ pub(super) struct Saved {
 impl Saved {
     /// The contents of `fit.json` for a finished fit, with its verdict and the checksum of its
     /// draws, or for an unfinished one, without both.
-    pub(super) fn of(
-        parts: &Parts,
-        data: &Sum,
-        verdict: Option<(&str, u32)>,
-    ) -> Result<Self, Error> {
-        let recipe = serde_json::to_value(&parts.recipe);
-        let names = parts.data.response().class_names();
+    pub(super) fn of(plan: &Plan, data: &Sum, verdict: Option<(&str, u32)>) -> Result<Self, Error> {
+        let recipe = serde_json::to_value(&plan.recipe);
+        let names = plan.data.response().class_names();
         let saved = Self {
             format: FORMAT,
             bnn_mcmc: crate::VERSION.into(),
             finished: verdict.is_some(),
             recipe: recipe.map_err(|e| Error::argument("recipe", e, "writable as JSON"))?,
-            schema: parts.origin.schema.clone(),
-            dropped: parts.origin.dropped.clone(),
-            stand_ins: parts.origin.stand_ins.clone(),
-            lines: parts.origin.lines.clone(),
-            feature_names: parts.data.feature_names().to_vec(),
-            response_names: parts.data.response_names().to_vec(),
+            schema: plan.origin.schema.clone(),
+            dropped: plan.origin.dropped.clone(),
+            stand_ins: plan.origin.stand_ins.clone(),
+            lines: plan.origin.lines.clone(),
+            feature_names: plan.data.feature_names().to_vec(),
+            response_names: plan.data.response_names().to_vec(),
             class_names: names.map(<[String]>::to_vec),
-            weights: parts.recipe.weights_column(&parts.data),
+            weights: plan.recipe.weights_column(&plan.data),
             data_crc32: data.crc32(),
             verdict_crc32: verdict.map(|(text, _)| crc32fast::hash(text.as_bytes())),
             draws_crc32: verdict.map(|(_, draws)| draws),
-            network: parts.posterior.model().base().base().base().base().sizes().to_vec(),
-            parameters: parts.posterior.layout().dim(),
-            features: parts.features.scaler.clone(),
-            response: parts.response.clone(),
-            ranges: parts.ranges.clone(),
+            network: plan.posterior.model().base().base().base().base().sizes().to_vec(),
+            parameters: plan.posterior.layout().dim(),
+            features: plan.features.scaler.clone(),
+            response: plan.response.clone(),
+            ranges: plan.ranges.clone(),
             crc32: 0,
         };
         Ok(Self { crc32: saved.checksum(), ..saved })

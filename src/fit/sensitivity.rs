@@ -98,7 +98,7 @@ impl Fit {
     /// Draws of an approximation, such as an ensemble; fewer than 25 draws; means that are not finite; predictions that do not
     /// fit into memory; several completed tables.
     pub fn sensitivity(&self) -> Result<PriorSensitivity, Error> {
-        let (posterior, draws) = (&self.of_one_table()?.parts.posterior, &self.draws);
+        let (posterior, draws) = (&self.of_one_table()?.plan.posterior, &self.draws);
         if draws.info().approximation.is_some() {
             return Err(Error::argument("draws", "of an approximation", "of the posterior"));
         }
@@ -114,7 +114,7 @@ impl Fit {
         let scaling = PowerScaling::new(log_prior.view(), draws.stat("log_likelihood")?)?;
         let judged = self.judged()?;
         // The mean of a heavy tail is ruled by few draws on its own scale.
-        let is_of_logs = self.parts.recipe.kind().has_log_link();
+        let is_of_logs = self.plan.recipe.kind().has_log_link();
         let of_scale = |mean: &f64| if is_of_logs { crate::portable::ln(*mean) } else { *mean };
         let mean = judged.mean().map(of_scale);
         let (rows, outputs) = (mean.len_of(Axis(2)), mean.len_of(Axis(3)));

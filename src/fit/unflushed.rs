@@ -16,17 +16,14 @@ pub(super) fn save(folder: &Path, fit: &Fit) -> Result<(), Error> {
         let path = folder.join(name);
         fs::write(&path, bytes).map_err(|e| Error::io(path, e))
     };
-    let data = fit.parts.sum_of_rows()?;
+    let data = fit.plan.sum_of_rows()?;
     let path = folder.join(DATA);
-    let written = fs::File::create(&path).and_then(|mut to| Ok(fit.parts.write_rows(&mut to)?));
+    let written = fs::File::create(&path).and_then(|mut to| Ok(fit.plan.write_rows(&mut to)?));
     written.map_err(|e| Error::io(path, e))?;
     let verdict = verdict(fit);
     write(VERDICT, verdict.as_bytes())?;
     let draws = folder.join(DRAWS);
     fit.draws.to_zarr(&draws)?;
     let draws_crc32 = checksum_of(&draws).map_err(|e| Error::io(&draws, e))?;
-    write(
-        FIT,
-        Saved::of(&fit.parts, &data, Some((&verdict, draws_crc32)))?.text(folder)?.as_bytes(),
-    )
+    write(FIT, Saved::of(&fit.plan, &data, Some((&verdict, draws_crc32)))?.text(folder)?.as_bytes())
 }

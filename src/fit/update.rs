@@ -7,7 +7,7 @@ use std::fmt;
 use ndarray::{ArrayView1, ArrayView4, s};
 
 use super::recipe::FitPosterior;
-use super::{AnyLikelihood, Fit, Method, Network, Origin, Outside, Parts, range};
+use super::{AnyLikelihood, Fit, Method, Network, Origin, Outside, Plan, range};
 use crate::Error;
 use crate::data::{Dataset, Response, new_group};
 use crate::kernel::Algorithm;
@@ -117,8 +117,8 @@ impl Fit {
     /// Other columns, responses or classes than the training data's, a group that they do not have, numbers that are not finite; an ensemble, completed tables, a [thinned](Self::thinned) fit; fewer than 40 draws of a chain;
     /// new rows without a finite density under some draw, or that need over twice as many gradients as this fit took; predictions that do not fit into memory.
     pub fn update(&self, rows: &Dataset) -> Result<UpdatedFit, Error> {
-        let Parts { recipe, origin, data, features, response, posterior, ranges, .. } =
-            &*self.of_one_table()?.parts;
+        let Plan { recipe, origin, data, features, response, posterior, ranges, .. } =
+            &*self.of_one_table()?.plan;
         if self.draws.info().thin != 1 {
             let allowed = "with all its draws";
             return Err(Error::argument("fit", "thinned", allowed));
@@ -168,10 +168,10 @@ impl Fit {
         let mut recipe = recipe.clone().draws(updated.draws.n_draws());
         recipe.learnt_from = Some(learnt_from);
         let origin = Origin { lines: None, ..origin.clone() };
-        let parts = Parts::new(recipe, Cow::Owned(all), origin)?;
-        debug_assert_eq!(posterior.layout(), parts.posterior.layout());
+        let plan = Plan::new(recipe, Cow::Owned(all), origin)?;
+        debug_assert_eq!(posterior.layout(), plan.posterior.layout());
         Ok(UpdatedFit {
-            fit: Fit::new(parts, updated.draws),
+            fit: Fit::new(plan, updated.draws),
             rows: rows.rows(),
             pareto_k: updated.pareto_k,
             powers: updated.powers,
@@ -190,7 +190,7 @@ impl Fit {
     where
         A: for<'t> Algorithm<&'t FitPosterior>,
     {
-        let (Parts { recipe, posterior, .. }, train) = (&*self.parts, self.parts.train()?);
+        let (Plan { recipe, posterior, .. }, train) = (&*self.plan, self.plan.train()?);
         let mut update = Update::new(algorithm).seed(recipe.seed);
         // Draws of an update say nothing of what a run takes. A shorter run counts as one of `LONG` iterations.
         if !self.draws.info().warmup_gradient_evals.is_empty() {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Error;
 use crate::draws::{Approximation, Draws, RunInfo};
-use crate::fit::Parts;
+use crate::fit::Plan;
 use crate::fit::ensemble::{Held, Member};
 use crate::layout::Layout;
 use crate::message::Setting;
@@ -58,22 +58,22 @@ impl Recipe {
 
     pub(super) fn sample_ensemble<'t>(
         &'t self,
-        parts: &'t Parts,
+        plan: &'t Plan,
         posterior: &'t FitPosterior,
         checkpoint: Option<&Path>,
     ) -> Result<Draws, Error> {
-        let columns = parts.data.response().width();
+        let columns = plan.data.response().width();
         let [mut held, zero] = self.held(posterior.layout());
         held.extend(zero.iter().cloned());
         let adam = Adam { steps: self.ascent().0, learning_rate: 0.01, ..Adam::default() };
         let (ascent, mams) = (Held { adam, held }, self.of_member());
         let draws = if self.can_collapse(columns) {
             let algorithm = Collapsed::new(mams);
-            self.sample_by(parts, posterior, Member { ascent, zero, algorithm }, checkpoint)?
+            self.sample_by(plan, posterior, Member { ascent, zero, algorithm }, checkpoint)?
         } else {
             let path_length = Some(MEMBER_PATH * (posterior.dim() as f64).sqrt()); //~ path-of-member
             let algorithm = Mams { path_length, ..mams };
-            self.sample_by(parts, posterior, Member { ascent, zero, algorithm }, checkpoint)?
+            self.sample_by(plan, posterior, Member { ascent, zero, algorithm }, checkpoint)?
         };
         let members = self.sizes().chains;
         let approximation = Some(Approximation::Ensemble { members });
@@ -89,14 +89,14 @@ impl Recipe {
     /// Where chains of networks on many rows begin: the ends of ascents on minibatches, in the time of some gradients of all rows.
     pub(super) fn ascended(
         &self,
-        parts: &Parts,
+        plan: &Plan,
         posterior: &FitPosterior,
         from: &Init,
     ) -> Result<Init, Error> {
         let [mut held, zero] = self.held(posterior.layout());
         held.extend(zero);
         let (learning_rate, steps) = (0.01, ASCENT);
-        let minibatch = Minibatch { size: ROWS_OF_STEP.min(parts.own_train().rows()) };
+        let minibatch = Minibatch { size: ROWS_OF_STEP.min(plan.own_train().rows()) };
         let adam = Adam { learning_rate, steps, ..Adam::new(minibatch) };
         let ascent = Optimiser::new(posterior, Held { adam, held }).seed(self.seed_of_draws());
         ascent.starts(from, self.sizes().chains)

@@ -12,9 +12,8 @@ use crate::fit::folder::{CHECKPOINT, LOCK, check_entries};
 use crate::fit::forecast::{LEAST, MOST_DOUBLINGS, SEARCH};
 use crate::fit::kinds::Noise;
 use crate::fit::saved::{DATA, FIT, Read, problem, read};
-use crate::fit::{Fit, Origin, Parts, folder, imputed, run};
+use crate::fit::{Fit, Origin, Plan, imputed};
 use crate::message::{Advice, Setting, listed};
-use crate::run::check_only;
 
 impl Recipe {
     /// Fits the rows of a CSV file.
@@ -105,8 +104,30 @@ impl Recipe {
         }
     }
 
+    /// What a fit of `data` would sample: rows, scales, model, sampler. Nothing is sampled yet, but by the [search](super::Search) where
+    /// the data choose the model. With a schema, of [`fit_like`](Self::fit_like), else of [`fit`](Self::fit).
+    ///
+    /// # Errors
+    /// What the fit would refuse before its run; tables that are [completed](Self::impute), each of which has a plan of its own.
+    pub fn plan(&self, data: &Dataset, schema: Option<&Schema>) -> Result<Plan, Error> {
+        if let Some(tables) = self.impute {
+            let allowed = "left out: each completed table has a plan of its own";
+            return Err(Error::argument("impute", tables, allowed));
+        }
+        let (recipe, origin) = match schema {
+            Some(schema) => self.like(data, schema)?,
+            None => (self.clone(), Origin::default()),
+        };
+        recipe.plan_of(Cow::Borrowed(data), origin)
+    }
+
     /// The fit of one table.
     pub(in crate::fit) fn run_on(&self, data: Cow<Dataset>, origin: Origin) -> Result<Fit, Error> {
+        self.plan_of(data, origin)?.run()
+    }
+
+    /// The plan of the fit of one table.
+    fn plan_of(&self, data: Cow<Dataset>, origin: Origin) -> Result<Plan, Error> {
         let chosen = self.clone().for_rows(&data)?;
         for feature in chosen.constant_features(&data, &origin)? {
             self.report(&format!("`{feature}` is the same in all rows: it has no effect"));
@@ -129,23 +150,11 @@ impl Recipe {
         let Sizes { chains, warmup, draws } = chosen.sizes();
         let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
         chosen.check_ensemble()?;
-        let parts = Parts::new(chosen, complete, origin)?;
-        if let Some(names) = parts.data.response().class_names().filter(|_| self.noise.is_some()) {
+        let plan = Plan::new(chosen, complete, origin)?;
+        if let Some(names) = plan.data.response().class_names().filter(|_| self.noise.is_some()) {
             self.report(&format!("classes in order: {}", names.join(" < ")));
         }
-        match &self.folder {
-            None => {
-                let draws = parts.recipe.sample(&parts, None)?;
-                Ok(Fit::new(parts.ended(&draws), draws))
-            }
-            Some(folder) => match &self.only_chains {
-                None => run::run(folder, parts),
-                Some(chains) => {
-                    check_only(chains, parts.recipe.sizes().chains)?;
-                    run::run(&folder::folder_of(folder, chains), parts)
-                }
-            },
-        }
+        Ok(plan)
     }
 
     /// The recipe with a model: the one that was given, the one in its folder, or the one that the data choose.

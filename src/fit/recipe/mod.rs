@@ -84,7 +84,7 @@ const NEARLY: f64 = 4.0;
 pub(super) const START: f64 = 0.1;
 
 /// The posterior of a fit.
-pub(super) type FitPosterior = Posterior<Network, AnyLikelihood>;
+pub(in crate::fit) type FitPosterior = Posterior<Network, AnyLikelihood>;
 
 /// The numbers of chains, of iterations of warm-up and of draws of each.
 #[derive(Clone, Copy, Debug)]

@@ -10,8 +10,8 @@ use crate::Error;
 use crate::data::Single::{InTest, InTraining};
 use crate::data::{Dataset, Split, indicator, new_group};
 use crate::fit::Origin;
+use crate::fit::plan::check_features;
 use crate::fit::search::STREAM;
-use crate::fit::training::check_features;
 use crate::message::{Advice, Setting};
 use crate::rng::ChainRng;
 

@@ -14,7 +14,7 @@ use crate::draws::Draws;
 use crate::fit::choices::Method;
 use crate::fit::forecast::LEAST;
 use crate::fit::told::{Listener, Told};
-use crate::fit::{Parts, imputed};
+use crate::fit::{Plan, imputed};
 use crate::memory::limit;
 use crate::message::{Advice, Setting, count};
 use crate::run::check_layout;
@@ -24,11 +24,11 @@ use crate::targets::Target;
 impl Recipe {
     /// Whether a run may end with these draws: the chains have converged, or more draws would not be enough. If they have not
     /// converged, it says what becomes of it.
-    pub(super) fn are_enough(&self, parts: &Parts, draws: &Draws) -> bool {
+    pub(super) fn are_enough(&self, plan: &Plan, draws: &Draws) -> bool {
         // The last doubling is for chains that have nearly converged.
         let is_last = self.most_draws.is_some_and(|most| 2 * draws.n_draws() >= most);
         // A verdict that cannot be passed now is passed on the whole run.
-        let Ok(verdict) = parts.judged(draws).and_then(|judged| judged.verdict()) else {
+        let Ok(verdict) = plan.judged(draws).and_then(|judged| judged.verdict()) else {
             return is_last;
         };
         let (is_enough, times) = match self.settles() {
@@ -121,37 +121,37 @@ impl Recipe {
     /// Runs the sampler; with a checkpoint, goes on from it.
     pub(in crate::fit) fn sample(
         &self,
-        parts: &Parts,
+        plan: &Plan,
         checkpoint: Option<&Path>,
     ) -> Result<Draws, Error> {
-        self.sample_of(parts, &parts.posterior, checkpoint)
+        self.sample_of(plan, &plan.posterior, checkpoint)
     }
 
     /// Runs the sampler on a posterior of the fit's model and priors.
     pub(in crate::fit) fn sample_of<'t>(
         &'t self,
-        parts: &'t Parts,
+        plan: &'t Plan,
         posterior: &'t FitPosterior,
         checkpoint: Option<&Path>,
     ) -> Result<Draws, Error> {
-        let columns = parts.data.response().width();
+        let columns = plan.data.response().width();
         match self.chosen_method(columns) {
-            Method::Nuts => self.sample_by(parts, posterior, self.nuts(), checkpoint),
-            Method::Mams => self.sample_by(parts, posterior, self.mams(), checkpoint),
-            Method::Ensemble => self.sample_ensemble(parts, posterior, checkpoint),
+            Method::Nuts => self.sample_by(plan, posterior, self.nuts(), checkpoint),
+            Method::Mams => self.sample_by(plan, posterior, self.mams(), checkpoint),
+            Method::Ensemble => self.sample_ensemble(plan, posterior, checkpoint),
             Method::Collapsed if !self.has_rest() => {
                 let error = Error::argument("hidden layers", 0, "1 or more to be integrated out");
                 Err(error.of(Setting::Hidden).advise([Advice::UseNuts]))
             }
             Method::Collapsed => {
-                self.sample_by(parts, posterior, Collapsed::new(self.mams()), checkpoint)
+                self.sample_by(plan, posterior, Collapsed::new(self.mams()), checkpoint)
             }
             Method::Tempered if self.can_collapse(columns) => {
                 let rungs = PowerPosteriors::new(Collapsed::new(self.tempered()));
-                self.sample_by(parts, posterior, rungs, checkpoint)
+                self.sample_by(plan, posterior, rungs, checkpoint)
             }
             Method::Tempered => {
-                self.sample_by(parts, posterior, PowerPosteriors::new(self.tempered()), checkpoint)
+                self.sample_by(plan, posterior, PowerPosteriors::new(self.tempered()), checkpoint)
             }
         }
     }
@@ -213,7 +213,7 @@ impl Recipe {
 
     pub(super) fn sample_by<'t, A>(
         &'t self,
-        parts: &'t Parts,
+        plan: &'t Plan,
         posterior: &'t FitPosterior,
         algorithm: A,
         checkpoint: Option<&Path>,
@@ -225,7 +225,7 @@ impl Recipe {
         check_layout(posterior.dim(), posterior.layout())?;
         let mut centre = vec![0.0; posterior.dim()];
         if let (Some((mean, _)), Some(bias)) =
-            (self.prior_of_bias(parts.own_train()), posterior.layout().range(&self.output_bias()))
+            (self.prior_of_bias(plan.own_train()), posterior.layout().range(&self.output_bias()))
         {
             centre[bias].fill(mean); //~ count-bias
         }
@@ -233,17 +233,17 @@ impl Recipe {
         let start = Init::Around { centre, sd: START };
         let Sizes { chains, warmup, draws } = self.sizes();
         let start = match self.ascends() {
-            true => self.ascended(parts, posterior, &start)?,
+            true => self.ascended(plan, posterior, &start)?,
             false => start,
         };
         //~ seed-of-fit
         let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed_of_draws());
-        let most = self.most_draws_of(posterior.dim().max(parts.own_train().rows()));
+        let most = self.most_draws_of(posterior.dim().max(plan.own_train().rows()));
         let mut sampler = sampler.warmup(warmup).draws(most).init(start);
         let are_enough = Rc::new(Cell::new(false));
         let found = are_enough.clone();
         let judge = move |so_far: &Draws| {
-            found.set(self.are_enough(parts, so_far)); //~ judged-as-it-runs
+            found.set(self.are_enough(plan, so_far)); //~ judged-as-it-runs
             found.get()
         };
         if self.has_open_draws() {

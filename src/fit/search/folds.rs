@@ -15,7 +15,7 @@ use crate::data::{Dataset, Split};
 use crate::error::caught;
 use crate::fit::forecast::Pace;
 use crate::fit::told::Listener;
-use crate::fit::{Fit, Origin, Parts, Recipe};
+use crate::fit::{Fit, Origin, Plan, Recipe};
 use crate::rng::ChainRng;
 use crate::sampler::StopHandle;
 use crate::{Error, threads};
@@ -142,15 +142,15 @@ impl Recipe {
 
     /// The predictions of the test rows of the recipe's fold.
     pub(super) fn predict_fold(&self, data: &Dataset, origin: &Origin) -> Result<Held, Error> {
-        let parts = Parts::new(self.clone(), Cow::Borrowed(data), origin.clone())?;
-        let draws = parts.recipe.sample(&parts, None)?;
+        let plan = Plan::new(self.clone(), Cow::Borrowed(data), origin.clone())?;
+        let draws = plan.recipe.sample(&plan, None)?;
         let sampling = draws.info().sampling_seconds;
         let warmup = draws.info().warmup_seconds;
         let pace = Pace { first: warmup / WARMUP as f64, later: sampling / DRAWS as f64 };
         if draws.info().stopped_early {
             return Err(Error::Stopped { before: PREDICTED.into() });
         }
-        let fit = Fit::new(parts, draws);
+        let fit = Fit::new(plan, draws);
         let rows = fit.validation().expect("a fold has test rows");
         let predictions = fit.predict(rows)?;
         let log_densities = predictions.log_predictive_densities()?.to_vec();
