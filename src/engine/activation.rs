@@ -29,14 +29,15 @@ use crate::choice::choice;
 /// assert_eq!("tanh".parse::<Activation>()?, Activation::Tanh);
 /// # Ok::<(), bnn_mcmc::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Activation {
     /// z itself: a linear layer.
     Identity,
     /// 1 / (1 + e^-z), between 0 and 1.
     Sigmoid,
-    /// tanh z, between -1 and 1.
+    /// tanh z, between -1 and 1: the default.
+    #[default]
     Tanh,
     /// max(z, 0). Its derivative jumps at 0, where it is taken as 0.
     Relu,

@@ -52,7 +52,7 @@ impl Recipe {
             let allowed = "a sampler of the posterior, which alone can be calibrated".to_string();
             return Err(Error::argument("method", "an ensemble", allowed).of(Setting::Method));
         }
-        if self.imputed.is_some() || self.impute.is_some() {
+        if self.decided.imputed.is_some() || self.settings.impute.is_some() {
             let allowed = "a table without missing values: responses are simulated for whole rows"
                 .to_string();
             return Err(Error::argument("data", "a table completed by imputation", allowed));
@@ -68,11 +68,12 @@ impl Recipe {
         let (data, origin) = chosen.of_drawn(data, origin)?;
         let [chains, warmup, draws] = SIZES;
         let mut recipe = chosen
-            .chains(self.chains.unwrap_or(chains))
-            .warmup(self.warmup.unwrap_or(warmup))
-            .draws(self.draws.unwrap_or(draws));
-        (recipe.most_draws, recipe.folder, recipe.only_chains) = (None, None, None);
-        (recipe.threads, recipe.listener) = (None, Listener::None);
+            .chains(self.settings.chains.unwrap_or(chains))
+            .warmup(self.settings.warmup.unwrap_or(warmup))
+            .draws(self.settings.draws.unwrap_or(draws));
+        (recipe.decided.most_draws, recipe.here.folder, recipe.here.only_chains) =
+            (None, None, None);
+        (recipe.here.threads, recipe.here.listener) = (None, Listener::None);
         let plan = Plan::new(recipe, data, origin)?;
         let (Plan { recipe, posterior, .. }, train) = (&plan, plan.train()?);
 
@@ -91,7 +92,7 @@ impl Recipe {
             let given = posterior.given(simulated)?;
             let sampled = &given; //~ calibrated-posterior
             let draws = recipe.clone().seed(seed).sample_of(&plan, sampled, None)?;
-            if draws.info().stopped_early && self.stop.is_stopped() {
+            if draws.info().stopped_early && self.here.stop.is_stopped() {
                 return Err(Error::Stopped { before: "all simulations were done".into() });
             }
             progress();

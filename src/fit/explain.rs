@@ -29,7 +29,7 @@ impl Fit {
     /// Rows of other features or another response than the training data's; no draws; as [`explain`](Self::explain) of completed tables.
     pub fn explain_rows(&self, rows: &Dataset) -> Result<Explainer<'static>, Error> {
         let Plan { recipe, validation, .. } = &*self.of_one_table()?.plan;
-        if recipe.imputed.is_some() {
+        if recipe.decided.imputed.is_some() {
             let allowed = "a table without missing values, or with stand-ins for them";
             return Err(Error::argument("data", "a table completed by imputation", allowed));
         }

@@ -195,7 +195,7 @@ impl Recipe {
             let time = time(model.seconds(pace, sizes));
             ForecastRun { candidate, chains, warmup, draws, rows: drawn.map(|d| d.rows), time }
         });
-        let at_most = limit.filter(|_| is_open && recipe.draws.is_none());
+        let at_most = limit.filter(|_| is_open && recipe.settings.draws.is_none());
         Ok(Forecast {
             search: is_open.then(|| time(search)),
             at_most: at_most.map(|limit| limit.mul_f64(ALL)),
@@ -219,12 +219,12 @@ impl Recipe {
     /// The time that a fit may take, if there is a limit: nothing depends on the time where no number of iterations is left
     /// open, unless it was given.
     pub(super) fn limit(&self) -> Option<Duration> {
-        let is_open = self.warmup.is_none() || self.draws.is_none();
-        self.within.or(is_open.then_some(self.usual_limit()))
+        let is_open = self.settings.warmup.is_none() || self.settings.draws.is_none();
+        self.settings.within.or(is_open.then_some(self.usual_limit()))
     }
 
     fn usual_limit(&self) -> Duration {
-        match (self.settles(), self.n_rows >= LONG_ROWS) {
+        match (self.settles(), self.decided.n_rows >= LONG_ROWS) {
             (true, false) => SETTLES_WITHIN,
             (true, true) => LONG_SETTLES_WITHIN,
             (false, _) => CONVERGES_WITHIN,
@@ -233,7 +233,7 @@ impl Recipe {
 
     /// Whether a run whose number of draws is open ends when predictions have settled.
     pub(super) fn settles(&self) -> bool {
-        self.run_until.unwrap_or_default() == RunUntil::Settled
+        self.settings.run_until.unwrap_or_default() == RunUntil::Settled
     }
 
     /// The numbers of iterations that were given, and of the others so many of warm-up, with as many draws.
@@ -242,8 +242,8 @@ impl Recipe {
         let draws = if is_least { LEAST.1 } else { iterations };
         Sizes {
             chains: self.sizes().chains,
-            warmup: self.warmup.unwrap_or(iterations),
-            draws: self.draws.unwrap_or(draws),
+            warmup: self.settings.warmup.unwrap_or(iterations),
+            draws: self.settings.draws.unwrap_or(draws),
         }
     }
 
@@ -254,12 +254,12 @@ impl Recipe {
 
     /// The number of completed tables that share the time.
     fn tables(&self) -> f64 {
-        self.imputed.map_or(1, |table| table.of) as f64
+        self.decided.imputed.map_or(1, |table| table.of) as f64
     }
 
     /// The end of the time that was given, of which each completed table has its share.
     pub(super) fn deadline_of_table(&self) -> Option<Instant> {
-        Instant::now().checked_add(self.within? / self.tables().max(1.0) as u32)
+        Instant::now().checked_add(self.settings.within? / self.tables().max(1.0) as u32)
     }
 
     /// The numbers of iterations that there is time for in so many seconds, and those with the most draws, if they may be
@@ -272,15 +272,15 @@ impl Recipe {
         let taken = sizes.clone().find(is_short).unwrap_or(self.sizes_of(LEAST.0));
         let doubled = |k| Sizes { draws: taken.draws << k, ..taken };
         let most = (1..=DOUBLINGS).map(doubled).take_while(is_short).last();
-        let most = most.filter(|_| self.draws.is_none());
+        let most = most.filter(|_| self.settings.draws.is_none());
         (taken, most)
     }
 
     /// The rows that there is time for, if the shortest run on all `rows` takes longer than what is left of it.
     fn rows_in(&self, pace: Pace, rows: usize, left: f64) -> Option<DrawnRows> {
         let shortest = self.seconds(pace, self.sizes_of(LEAST.0));
-        let is_open = self.warmup.is_none() || self.draws.is_none();
-        let is_free = self.most_rows.is_none() && is_open && rows > MANY_ROWS;
+        let is_open = self.settings.warmup.is_none() || self.settings.draws.is_none();
+        let is_free = self.settings.most_rows.is_none() && is_open && rows > MANY_ROWS;
         if !is_free || shortest <= RUN * left {
             return None;
         }
@@ -311,13 +311,13 @@ impl Recipe {
             "rows        {drawn}: the shortest run on all would take longer than there is time for"
         ));
         let pace = pace.map(|pace| pace.times(drawn.rows as f64 / rows as f64));
-        self.drawn = Some(drawn);
+        self.decided.drawn = Some(drawn);
         (self, pace)
     }
 
     /// The recipe with as many iterations as there is time for, after a search that began at `start`.
     pub(super) fn sized(mut self, start: Instant, pace: Option<Pace>) -> Self {
-        self.is_short = self.settles();
+        self.decided.is_short = self.settles();
         let Sizes { chains, warmup, draws } = self.sizes();
         let within = self.limit().unwrap_or(self.usual_limit());
         let left = within.as_secs_f64() - start.elapsed().as_secs_f64();
@@ -327,7 +327,7 @@ impl Recipe {
             return self.warmup(least.warmup).draws(least.draws);
         };
         let (taken, most) = self.fitting(pace, left);
-        self.is_short &= LONGER * self.seconds(pace, taken) > RUN * left;
+        self.decided.is_short &= LONGER * self.seconds(pace, taken) > RUN * left;
         let mut said = format!(
             "time        about {} for {} of {} + {} iterations",
             duration(self.seconds(pace, taken)),
@@ -335,7 +335,7 @@ impl Recipe {
             taken.warmup,
             taken.draws,
         );
-        if self.draws.is_none() {
+        if self.settings.draws.is_none() {
             let most = most.unwrap_or(taken);
             let [by_then, more] = [most.draws, 2 * most.draws].map(|draws| count(draws, "draw"));
             let end = if self.settles() { "settled" } else { "converged" };
@@ -356,7 +356,7 @@ impl Recipe {
         }
         self.report(&said);
         // The draws that were asked for are made, however long that takes.
-        if self.draws.is_some() {
+        if self.settings.draws.is_some() {
             return self.warmup(taken.warmup).draws(taken.draws);
         }
         let now = Instant::now();
@@ -365,7 +365,7 @@ impl Recipe {
         let deadline = left.and_then(|left| now.checked_add(left));
         let most_draws = Some(2 * most.map_or(taken.draws, |most| most.draws));
         let mut sized = self.warmup(taken.warmup).draws(taken.draws);
-        (sized.most_draws, sized.deadline) = (most_draws, deadline);
+        (sized.decided.most_draws, sized.decided.deadline) = (most_draws, deadline);
         sized
     }
 }
@@ -405,6 +405,7 @@ mod tests {
             recipe
                 .threads(2)
                 .sized(Instant::now(), Some(Pace { first: pace, later: pace }))
+                .decided
                 .is_short
         };
         assert!(!is_short(Fit::regression("y"), 0.0023));

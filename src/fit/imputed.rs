@@ -43,15 +43,15 @@ pub(super) fn run(
     if tables < 2 {
         return Err(Error::argument("number of imputed tables", tables, "2 or more"));
     }
-    if let Some(folder) = recipe.folder.as_ref().filter(|folder| folder.exists()) {
+    if let Some(folder) = recipe.here.folder.as_ref().filter(|folder| folder.exists()) {
         check_tables(folder, tables)?;
     }
     let mut fits: Vec<Fit> = Vec::with_capacity(tables);
     for number in 0..tables {
         recipe.report(&format!("table {} of {tables}", number + 1));
         let mut recipe = recipe.clone();
-        recipe.imputed = Some(Table { number: number as u64, of: tables as u64 });
-        recipe.folder = recipe.folder.map(|folder| folder.join(folder_of(number)));
+        recipe.decided.imputed = Some(Table { number: number as u64, of: tables as u64 });
+        recipe.here.folder = recipe.here.folder.map(|folder| folder.join(folder_of(number)));
         if let Some(first) = fits.first().filter(|_| recipe.is_open()) {
             recipe = recipe.with_model_of(first.recipe()); //~ model-of-tables
         }
@@ -71,7 +71,7 @@ pub(super) fn run(
 /// Loads the fits of the tables in a folder.
 pub(super) fn load(folder: &Path) -> Result<Fit, Error> {
     let first = folder::load(&folder.join(folder_of(0)))?;
-    let table = first.plan.recipe.imputed;
+    let table = first.plan.recipe.decided.imputed;
     let Some(Table { of, .. }) = table.filter(|table| table.number == 0) else {
         return Err(problem(folder, "its table 0 is not the first of imputed tables"));
     };
@@ -83,7 +83,7 @@ pub(super) fn load(folder: &Path) -> Result<Fit, Error> {
             return Err(problem(folder, lacking).advise([Advice::GoOn]));
         }
         let fit = folder::load(&path)?;
-        if fit.plan.recipe.imputed != Some(Table { number, of }) {
+        if fit.plan.recipe.decided.imputed != Some(Table { number, of }) {
             return Err(problem(&path, format!("it is not table {number} of {of}")));
         }
         fits.push(fit);
@@ -126,7 +126,7 @@ impl Fit {
     /// Whether the run was ended before all its draws were made, or before all completed tables had theirs: then
     /// [`tables`](Self::tables) are those that had, or the first one with the draws that it had.
     pub fn stopped_early(&self) -> bool {
-        let tables = self.plan.recipe.imputed.map_or(1, |table| table.of as usize);
+        let tables = self.plan.recipe.decided.imputed.map_or(1, |table| table.of as usize);
         let lacks_tables = !self.tables.is_empty() && self.tables.len() < tables;
         lacks_tables || self.tables().iter().any(|table| table.draws.info().stopped_early)
     }
@@ -249,7 +249,7 @@ pub(super) fn complete(
         Some(split) => split.train,
     };
     let train = data.select(&rows)?;
-    let mut rng = rng(recipe.seed, table).child(1);
+    let mut rng = rng(recipe.settings.seed, table).child(1);
     let complete = data::complete(&train, &gaps, &mut rng)?;
     let mut x = data.x().clone();
     rows.iter().zip(complete.rows()).for_each(|(&row, values)| x.row_mut(row).assign(&values));
@@ -261,10 +261,10 @@ pub(super) fn completion<'p>(
     plan: &'p Plan,
     x: ArrayView2<f64>,
 ) -> Result<Option<Completion<'p>>, Error> {
-    let Some(table) = plan.recipe.imputed else { return Ok(None) };
+    let Some(table) = plan.recipe.decided.imputed else { return Ok(None) };
     let train = plan.own_train();
     let known = Known { x: train.x().view(), weights: train.weights() };
-    let rng = rng(plan.recipe.seed, table).child(2);
+    let rng = rng(plan.recipe.settings.seed, table).child(2);
     Completion::new(known, x, gaps_of(&plan.origin), rng).map(Some)
 }
 
@@ -274,7 +274,7 @@ pub(super) fn without_marks<'d>(
     data: &'d Dataset,
     origin: &Origin,
 ) -> Result<Cow<'d, Dataset>, Error> {
-    if recipe.imputed.is_none() {
+    if recipe.decided.imputed.is_none() {
         return Ok(Cow::Borrowed(data));
     }
     let mut x = data.x().clone();

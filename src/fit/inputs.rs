@@ -23,7 +23,7 @@ impl Inputs {
         rows: &Dataset,
         features: usize,
     ) -> Result<Self, Error> {
-        let curves = match recipe.curves {
+        let curves = match recipe.decided.curves {
             true => {
                 let scaled = scaler.scale_features(rows)?;
                 Some(Curves::of(scaled.x().view(), rows.weights(), features)?)

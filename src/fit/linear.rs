@@ -31,11 +31,13 @@ impl Fit {
         let Plan { recipe, data, origin, .. } = &*self.of_one_table()?.plan;
         let [chains, warmup, draws] = SIZES;
         let mut plain = Recipe::new(recipe.task, data.response_names().to_vec().into());
-        (plain.reader, plain.rows) = (recipe.reader.clone(), recipe.rows.clone());
-        (plain.validation, plain.seed) = (recipe.validation, recipe.seed);
-        (plain.learnt_from, plain.drawn) = (recipe.learnt_from, recipe.drawn);
+        (plain.reader, plain.decided.rows) = (recipe.reader.clone(), recipe.decided.rows.clone());
+        (plain.settings.validation, plain.settings.seed) =
+            (recipe.settings.validation, recipe.settings.seed);
+        (plain.decided.learnt_from, plain.decided.drawn) =
+            (recipe.decided.learnt_from, recipe.decided.drawn);
         // Of numbers that may be negative the other noises are refused.
-        plain.noise = recipe.noise.filter(|noise| *noise == Noise::Normal);
+        plain.settings.noise = recipe.settings.noise.filter(|noise| *noise == Noise::Normal);
         let plain = plain.chains(chains).warmup(warmup).draws(draws);
         Candidate::Linear
             .of(&plain, data.response().width())

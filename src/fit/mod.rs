@@ -64,7 +64,7 @@ pub use self::kinds::Noise;
 pub use self::likelihood::AnyLikelihood;
 pub use self::plan::Plan;
 pub use self::range::{FeatureRange, Outside, Predicted};
-pub use self::recipe::{DrawnRows, Recipe};
+pub use self::recipe::{DrawnRows, Recipe, Settings};
 pub use self::relevance::Relevance;
 pub use self::search::{Search, Trial, Tried};
 pub use self::sensitivity::PriorSensitivity;
@@ -171,7 +171,7 @@ impl Fit {
 
     /// The rows that were drawn from a table which has more, if the fit is of some of its rows: see [`Recipe::most_rows`].
     pub fn drawn_rows(&self) -> Option<DrawnRows> {
-        self.plan.recipe.drawn
+        self.plan.recipe.decided.drawn
     }
 
     /// The verdict on the run: whether the chains agree about the predictions of the training rows (at
@@ -228,7 +228,7 @@ impl Fit {
 
     /// The search that has chosen the model; `None` if the model was given.
     pub fn search(&self) -> Option<&Search> {
-        self.plan.recipe.search.as_ref()
+        self.plan.recipe.decided.search.as_ref()
     }
 
     /// What was decided before the run: [`Recipe::plan`]; of several completed tables, of the first.

@@ -7,7 +7,7 @@ use std::io::Write;
 use self::rows::Sum;
 
 use super::inputs::Inputs;
-use super::recipe::FitPosterior;
+use super::recipe::{FitPosterior, Here};
 use super::{
     AnyLikelihood, FeatureRange, Fit, JUDGED, Network, Origin, Recipe, RecipeLine, folder, imputed,
     range, rows, run, saved,
@@ -92,7 +92,7 @@ impl Plan {
     /// # Errors
     /// A sampler that cannot begin; a folder that cannot be written, or holds another fit.
     pub fn run(self) -> Result<Fit, Error> {
-        let Recipe { folder: into, only_chains, .. } = &self.recipe;
+        let Here { folder: into, only_chains, .. } = &self.recipe.here;
         match (into.clone(), only_chains.clone()) {
             (None, _) => {
                 let draws = self.recipe.sample(&self, None)?;
@@ -257,7 +257,7 @@ fn learnt(
     let response = match train.response().real().filter(|_| recipe.kind().is_scaled()) {
         Some(_) => {
             let (scaling, first) =
-                (Standardise::new().after(recipe.transform), scaled.first(learnt_from));
+                (Standardise::new().after(recipe.settings.transform), scaled.first(learnt_from));
             Some(scaling.fit_response(&first)?) //~ fitted-response
         }
         None => None,

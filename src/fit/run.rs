@@ -71,7 +71,7 @@ pub(super) fn run(folder: &Path, plan: Plan) -> Result<Fit, Error> {
         There::Damaged(error) => Some(error),
         _ => None,
     };
-    if let Some(chains) = &wanted.plan.recipe.only_chains {
+    if let Some(chains) = &wanted.plan.recipe.here.only_chains {
         parts::check_others(folder, chains, &wanted.saved)?;
     }
     let is_new = !folder.exists();
@@ -117,7 +117,7 @@ impl Wanted<'_> {
             Err(error) if is_damage(&error) => return Ok(There::Damaged(error)),
             Err(error) => return Err(error),
         };
-        let (part, asked) = (&fit.draws.info().part, &self.plan.recipe.only_chains);
+        let (part, asked) = (&fit.draws.info().part, &self.plan.recipe.here.only_chains);
         let part = part.as_ref().map(|part| &part.chains);
         if part != asked.as_ref() {
             let shown = |p: Option<&Range<usize>>| p.map_or("all".into(), |p| format!("{p:?}"));

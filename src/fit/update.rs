@@ -123,7 +123,7 @@ impl Fit {
             let allowed = "with all its draws";
             return Err(Error::argument("fit", "thinned", allowed));
         }
-        if recipe.imputed.is_some() {
+        if recipe.decided.imputed.is_some() {
             let allowed = "a table without missing values";
             return Err(Error::argument("data", "a table completed by imputation", allowed));
         }
@@ -164,9 +164,9 @@ impl Fit {
             }
             (error, _) => error,
         })?;
-        let learnt_from = recipe.learnt_from.unwrap_or(data.rows());
+        let learnt_from = recipe.decided.learnt_from.unwrap_or(data.rows());
         let mut recipe = recipe.clone().draws(updated.draws.n_draws());
-        recipe.learnt_from = Some(learnt_from);
+        recipe.decided.learnt_from = Some(learnt_from);
         let origin = Origin { lines: None, ..origin.clone() };
         let plan = Plan::new(recipe, Cow::Owned(all), origin)?;
         debug_assert_eq!(posterior.layout(), plan.posterior.layout());
@@ -191,7 +191,7 @@ impl Fit {
         A: for<'t> Algorithm<&'t FitPosterior>,
     {
         let (Plan { recipe, posterior, .. }, train) = (&*self.plan, self.plan.train()?);
-        let mut update = Update::new(algorithm).seed(recipe.seed);
+        let mut update = Update::new(algorithm).seed(recipe.settings.seed);
         // Draws of an update say nothing of what a run takes. A shorter run counts as one of `LONG` iterations.
         if !self.draws.info().warmup_gradient_evals.is_empty() {
             let sizes = recipe.sizes();
@@ -201,7 +201,7 @@ impl Fit {
                 update.most_gradients((WORTHWHILE * each * iterations.max(LONG) as f64) as u64);
         }
         let run = || update.run(posterior, &train, &self.draws, rows);
-        match recipe.threads {
+        match recipe.here.threads {
             Some(n) => threads::pool(n)?.install(run),
             None => run(),
         }

@@ -51,7 +51,7 @@ impl Recipe {
             Columns::Named(names) => (format!("`{}`", names.join("`, `")), names.len()),
             Columns::At(places) => (format!("column {places:?}, counted from 0"), places.len()),
         };
-        if let Some(model) = self.model {
+        if let Some(model) = self.settings.model {
             return model.of(self, columns).in_words();
         }
         let mut lines = vec![line("response", format!("{response}, {}", self.task.word()))];
@@ -67,12 +67,14 @@ impl Recipe {
                 text += &format!("; of {DEEP_ROWS} rows or more also {deep}, if a network is best");
             }
             lines.push(line("model", text));
-            lines.push(line("seed", self.seed.to_string()));
+            lines.push(line("seed", self.settings.seed.to_string()));
         } else {
             lines.extend(self.model_in_words(columns));
         }
         lines.push(line("file", self.reader.to_string()));
-        lines.extend(self.folder.iter().map(|folder| line("folder", folder.display().to_string())));
+        lines.extend(
+            self.here.folder.iter().map(|folder| line("folder", folder.display().to_string())),
+        );
         lines
     }
 }
@@ -145,7 +147,7 @@ impl Recipe {
     /// The lines of a model that is given, and of its run, for so many columns of a response.
     pub(super) fn model_in_words(&self, columns: usize) -> Vec<RecipeLine> {
         let mut lines = vec![line("scaling", self.scaling_in_words())];
-        lines.extend(self.drawn.map(|drawn| line("rows", drawn.to_string())));
+        lines.extend(self.decided.drawn.map(|drawn| line("rows", drawn.to_string())));
         lines.push(self.validation_in_words());
         lines.push(line("network", self.network_in_words()));
         for column in self.reader.groupings() {
@@ -158,14 +160,14 @@ impl Recipe {
         }
         lines.push(line("weights", self.weights_in_words()));
         lines.push(line("noise", self.kind().in_words()));
-        if self.transform != Transform::None && self.kind().has_tails() {
-            let of = self.transform.in_words();
+        if self.settings.transform != Transform::None && self.kind().has_tails() {
+            let of = self.settings.transform.in_words();
             let text = format!("medians: after {of} this noise need not have a mean");
             lines.push(line("predicts", text));
         }
         lines.push(line("starts", self.starts_in_words()));
         lines.push(line("sampler", self.sampler_in_words(columns)));
-        if let Some(table) = self.imputed {
+        if let Some(table) = self.decided.imputed {
             let text = format!("{} of {}, with missing values drawn", table.number, table.of);
             lines.push(line("table", text));
         }
@@ -181,7 +183,7 @@ impl Recipe {
         };
         let of_features = self.transform_of_features();
         let features = format!("features{}", by(of_features));
-        let scaled = match self.transform {
+        let scaled = match self.settings.transform {
             _ if !self.kind().is_scaled() => features,
             power if power == of_features => format!("features and response{}", by(power)),
             Transform::None => format!("{features} and response"),
@@ -192,7 +194,7 @@ impl Recipe {
                 format!("{features}, and the {log}response{end}")
             }
         };
-        let of_rows = match self.learnt_from {
+        let of_rows = match self.decided.learnt_from {
             None => "the training rows".to_string(),
             Some(rows) => format!("those of the first {}", count(rows, "row")),
         };
@@ -203,13 +205,15 @@ impl Recipe {
     fn network_in_words(&self) -> String {
         let units: Vec<String> = self.layers().iter().map(ToString::to_string).collect();
         let (layers, word) = match &units[..] {
-            [] if self.curves => return "additive: a line and a curve of each feature".to_string(),
+            [] if self.decided.curves => {
+                return "additive: a line and a curve of each feature".to_string();
+            }
             [] => return "linear: no hidden layer".to_string(),
             [one] => ("one hidden layer", if one == "1" { "unit" } else { "units" }),
             _ => ("hidden layers", "units"),
         };
         let skip = if self.has_skip() { ", and a linear part" } else { "" };
-        format!("{layers} of {} {word}, {}{skip}", units.join(", "), self.activation)
+        format!("{layers} of {} {word}, {}{skip}", units.join(", "), self.settings.activation)
     }
 
     /// Where the chains start.
@@ -264,13 +268,16 @@ impl Recipe {
             count(sizes.chains, "chain"),
             count(sizes.warmup, "iteration"),
             count(sizes.draws, "draw"),
-            self.seed,
-            self.only_chains.as_ref().map_or(String::new(), |c| format!("; only chains {c:?}"))
+            self.settings.seed,
+            self.here
+                .only_chains
+                .as_ref()
+                .map_or(String::new(), |c| format!("; only chains {c:?}"))
         )
     }
 
     fn validation_in_words(&self) -> RecipeLine {
-        let text = match self.validation {
+        let text = match self.settings.validation {
             0.0 => "no rows".to_string(),
             share => format!("a share of {share} of the rows, at random by the seed"),
         };
@@ -314,7 +321,7 @@ impl Recipe {
                 let scale = self.kind().output_scale();
                 let half_t = format!("half-t with {SCALES} degrees of freedom");
                 let skip = if self.has_skip() { ", and of the linear part" } else { "" };
-                if self.curves {
+                if self.decided.curves {
                     return format!(
                         "N(0, 1), times a scale of the line and one of the curve of each feature, {half_t} ({scale}); {rest}{bias}"
                     );

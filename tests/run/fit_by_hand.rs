@@ -1,10 +1,11 @@
 //! What a fit decides, beside the same parts put together by hand: which rows are learnt from, how they are scaled,
 //! priors, starts, seeds, units.
 
-use bnn_mcmc::fit::{Fit, Method, Noise, Recipe};
+use bnn_mcmc::fit::{Fit, Method, Noise, Recipe, Settings, WeightPrior};
 use bnn_mcmc::model::LogSd;
 use bnn_mcmc::prelude::*;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, array};
+use shared::refused;
 
 /// Two features of different size, and a response around 500, in so many rows. The last rows hold the extremes.
 fn data(rows: usize) -> Dataset {
@@ -113,6 +114,31 @@ fn rows_scales_ranges_and_draws_are_those_of_the_parts() {
         close("prediction", *own, mean + sd * scaled);
         close("prediction of a new row", *new, mean + sd * scaled);
     }
+}
+
+/// A plan shows what is sampled, with nothing left open, and its run is the fit.
+#[test]
+fn a_plan_is_all_that_is_decided_and_its_run_is_the_fit() {
+    let data = data(60);
+    let open = Fit::regression("y").hidden(&[3]).validation(0.25).draws(20).warmup(60).seed(3);
+    let plan = open.plan(&data, None).unwrap();
+    let Settings { chains, warmup, draws, noise, method, weights, .. } =
+        plan.recipe().as_settings();
+    assert_eq!((*chains, *warmup, *draws), (Some(4), Some(60), Some(20)));
+    assert_eq!(*method, Some(Method::Collapsed));
+    assert_eq!((*noise, *weights), (Some(Noise::Gaussian), Some(WeightPrior::FanIn)));
+    let text = plan.to_string();
+    assert!(
+        text.contains("one hidden layer of 3 units") && text.contains("4 chains of 60"),
+        "{text}"
+    );
+
+    let (fit, rows) = (open.fit(&data).unwrap(), plan.training().x().clone());
+    let planned = plan.run().unwrap();
+    assert_eq!(planned.draws().values(), fit.draws().values());
+    assert_eq!((fit.training().x(), fit.plan().to_string()), (&rows, planned.recipe().to_string()));
+
+    refused!(open.impute(5).plan(&data, None), Argument { name: "impute", value: 5 });
 }
 
 /// The training rows as the fit has scaled them.

@@ -90,7 +90,7 @@ pub fn run(args: ArrayArgs) -> Result<Ended, Failure> {
     // All but the sampling: what a job holds besides draws is then in memory.
     let fit = opened.try_fit(&recipe.clone().only_chains(0..1).stop_handle(&stop))?;
     let forecast = recipe.chains(1).forecast(fit.data(), fit.schema())?;
-    let draws = config.chosen(fit.recipe())?.sampler.draws.unwrap_or(0);
+    let draws = config.chosen(fit.recipe()).sampler.draws.unwrap_or(0);
     let all = [1, chains].map(|chains| chains as f64 * draws as f64);
     let (minutes, memory) = needed(&fit, &forecast, all);
     let mut merge = vec!["bnn-mcmc".into(), "merge".into(), path_of(&out)?];

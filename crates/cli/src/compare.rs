@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use bnn_mcmc::diagnostics::Verdict;
-use bnn_mcmc::fit::{Fit, Recipe};
+use bnn_mcmc::fit::{Fit, Settings};
 use bnn_mcmc::predict::{Loo, LooComparison};
 use clap::Args;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::output;
 use crate::{Ended, Failure, diagnose, folder, words};
@@ -114,33 +114,26 @@ fn check_rows(a: (&str, &Fit), b: (&str, &Fit)) -> Result<(), Failure> {
     }
     let is_same = |name: &String| others.contains(name);
     //~ compare-rows
-    if !(names.len() == others.len() && names.iter().all(is_same)) && chosen(a.1)? != chosen(b.1)? {
+    if !(names.len() == others.len() && names.iter().all(is_same)) && chosen(a.1) != chosen(b.1) {
         return Err(other_rows(a, b, "their rows were chosen in different ways"));
     }
     Ok(())
 }
 
 /// The choice of a fit's training rows: the number of rows to choose from, and the flags.
-fn chosen(fit: &Fit) -> Result<(usize, String), Failure> {
-    #[derive(Deserialize)]
-    struct Split {
-        validation: f64,
-        seed: u64,
-    }
-    let read = |recipe: &Recipe| serde_json::from_value(serde_json::to_value(recipe)?);
-    let Split { validation, seed } =
-        read(fit.recipe()).map_err(|e| Failure::error(format!("the recipe of the run: {e}")))?;
+fn chosen(fit: &Fit) -> (usize, String) {
+    let Settings { validation, seed, .. } = fit.recipe().as_settings();
     let flags = match validation {
         0.0 => "no --validation".into(),
         share => format!("--validation {share} --seed {seed}"),
     };
-    Ok((fit.data().rows(), flags))
+    (fit.data().rows(), flags)
 }
 
 fn other_rows(a: (&str, &Fit), b: (&str, &Fit), what: &str) -> Failure {
-    let told = |(name, fit): (&str, &Fit)| match chosen(fit) {
-        Ok((rows, flags)) => format!("`{name}` of {} ({flags})", output::count(rows, "row")),
-        Err(failure) => failure.message,
+    let told = |(name, fit): (&str, &Fit)| {
+        let (rows, flags) = chosen(fit);
+        format!("`{name}` of {} ({flags})", output::count(rows, "row"))
     };
     Failure::error(format!(
         "`{}` and `{}` have not learnt from the same rows, and cannot be compared: {what}; {}, {}",

@@ -576,44 +576,27 @@ impl Config {
     }
 
     /// Fills in the settings that were left to the fit, with the values that it has chosen.
-    pub fn chosen(mut self, recipe: &Recipe) -> Result<Self, Failure> {
-        #[derive(Deserialize)]
-        struct Settled {
-            hidden: Option<Vec<usize>>,
-            skip: Option<bool>,
-            weights: Option<WeightPrior>,
-            noise: Option<Noise>,
-            #[serde(default)]
-            transform: Transform,
-            power_features: Option<bool>,
-            #[serde(default)]
-            curves: bool,
-            method: Option<Chosen<Method>>,
-            #[serde(default)]
-            is_short: bool,
-            chains: usize,
-            warmup: usize,
-            draws: usize,
-        }
-        let chosen = serde_json::to_value(recipe).and_then(serde_json::from_value::<Settled>);
-        let chosen = chosen.map_err(|e| Failure::error(format!("{FILE}: {e}")))?;
-        let task = self.task();
+    pub fn chosen(mut self, recipe: &Recipe) -> Self {
+        let chosen = recipe.as_settings().clone();
         self.model = ModelSettings {
-            model: chosen.curves.then_some(Chosen(Candidate::Additive)),
+            model: recipe.is_additive().then_some(Chosen(Candidate::Additive)),
             hidden: chosen.hidden,
             skip: chosen.skip.or(Some(false)),
             weights: Some(Chosen(chosen.weights.unwrap_or_default())),
-            noise: chosen.noise.or(task.and_then(Noise::default_of)).map(Chosen),
+            noise: chosen.noise.or(self.task().and_then(Noise::default_of)).map(Chosen),
             transform: Some(Chosen(chosen.transform)),
             power_features: chosen.power_features.or(Some(false)),
             ..self.model
         };
-        self.sampler.method = chosen.method;
-        self.sampler.run_until = chosen.is_short.then_some(Chosen(RunUntil::Settled));
-        self.sampler.chains = Some(chosen.chains);
-        self.sampler.warmup = Some(chosen.warmup);
-        self.sampler.draws = Some(chosen.draws);
-        Ok(self)
+        self.sampler = SamplerSettings {
+            method: chosen.method.map(Chosen),
+            run_until: recipe.has_short_trajectories().then_some(Chosen(RunUntil::Settled)),
+            chains: chosen.chains,
+            warmup: chosen.warmup,
+            draws: chosen.draws,
+            ..self.sampler
+        };
+        self
     }
 }
 

@@ -177,7 +177,7 @@ pub fn run(args: FitArgs) -> Result<Ended, Failure> {
         Some(range) => out.join(format!("chains-{range:?}")),
         None => out.clone(),
     };
-    write_config(&folder, &config.chosen(fit.recipe())?)?;
+    write_config(&folder, &config.chosen(fit.recipe()))?;
     if fit.stopped_early() {
         return Ok(interrupted(&fit, tables, &folder));
     }

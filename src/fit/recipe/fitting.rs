@@ -4,7 +4,7 @@ use std::borrow::{Borrow, Cow};
 use std::path::Path;
 use std::time::Instant;
 
-use super::{DrawnRows, Recipe, Sizes, at_least_two};
+use super::{DrawnRows, Recipe, Settings, Sizes, at_least_two};
 use crate::Error;
 use crate::data::{CsvData, CsvReader, Dataset, Schema, Transform, TypedTable};
 use crate::fit::choices::RunUntil;
@@ -26,9 +26,9 @@ impl Recipe {
 
     /// The reader of a file of text, of which rows are drawn as it is read if it is too long to be read whole.
     fn reader_of_text(&self) -> Result<CsvReader, Error> {
-        Ok(match self.most_rows.filter(|most| *most < usize::MAX) {
+        Ok(match self.settings.most_rows.filter(|most| *most < usize::MAX) {
             None => self.reader.clone(),
-            Some(rows) => self.reader.clone().sample(at_least_two(rows)?, self.seed),
+            Some(rows) => self.reader.clone().sample(at_least_two(rows)?, self.settings.seed),
         })
     }
 
@@ -54,7 +54,7 @@ impl Recipe {
     fn of_read(&self, data: &CsvData) -> Self {
         let rows = data.dataset.rows();
         let drawn = data.drawn_from.map(|of| DrawnRows { rows, of, validation: None });
-        Self { drawn, ..self.clone() }
+        self.clone().decide(|decided| decided.drawn = drawn)
     }
 
     /// Fits the rows of a data set. The name of the response that the recipe was made with is not used.
@@ -98,7 +98,7 @@ impl Recipe {
     }
 
     pub(in crate::fit) fn run(&self, data: Cow<Dataset>, origin: Origin) -> Result<Fit, Error> {
-        match self.impute {
+        match self.settings.impute {
             Some(tables) => imputed::run(self, tables, &data, &origin),
             None => self.run_on(data, origin),
         }
@@ -110,7 +110,7 @@ impl Recipe {
     /// # Errors
     /// What the fit would refuse before its run; tables that are [completed](Self::impute), each of which has a plan of its own.
     pub fn plan(&self, data: &Dataset, schema: Option<&Schema>) -> Result<Plan, Error> {
-        if let Some(tables) = self.impute {
+        if let Some(tables) = self.settings.impute {
             let allowed = "left out: each completed table has a plan of its own";
             return Err(Error::argument("impute", tables, allowed));
         }
@@ -133,7 +133,7 @@ impl Recipe {
             self.report(&format!("`{feature}` is the same in all rows: it has no effect"));
         }
         let (chosen, data, origin) = chosen.of_most_rows(data, origin)?;
-        let complete = match chosen.imputed {
+        let complete = match chosen.decided.imputed {
             None => data,
             Some(table) => Cow::Owned(imputed::complete(&chosen, table, &data, &origin)?),
         };
@@ -142,16 +142,18 @@ impl Recipe {
         let (complete, origin) = chosen.of_drawn(complete, origin)?;
         let (layers, prior) = (chosen.layers().to_vec(), chosen.prior());
         let mut chosen = chosen.hidden(&layers).weights(prior);
-        chosen.skip.get_or_insert(false);
-        chosen.power_features.get_or_insert(false);
-        chosen.noise = chosen.noise.or(Noise::default_of(chosen.task));
+        chosen.settings.skip.get_or_insert(false);
+        chosen.settings.power_features.get_or_insert(false);
+        chosen.settings.noise = chosen.settings.noise.or(Noise::default_of(chosen.task));
         let method = chosen.chosen_method(complete.response().width());
         let chosen = chosen.method(method);
         let Sizes { chains, warmup, draws } = chosen.sizes();
         let chosen = chosen.chains(chains).warmup(warmup).draws(draws);
         chosen.check_ensemble()?;
         let plan = Plan::new(chosen, complete, origin)?;
-        if let Some(names) = plan.data.response().class_names().filter(|_| self.noise.is_some()) {
+        if let Some(names) =
+            plan.data.response().class_names().filter(|_| self.settings.noise.is_some())
+        {
             self.report(&format!("classes in order: {}", names.join(" < ")));
         }
         Ok(plan)
@@ -160,10 +162,14 @@ impl Recipe {
     /// The recipe with a model: the one that was given, the one in its folder, or the one that the data choose.
     pub(in crate::fit) fn settled(self, data: &Dataset, origin: &Origin) -> Result<Self, Error> {
         let columns = data.response().width();
-        if let Some(model) = self.model {
-            let own = self.clone();
-            let open =
-                Self { noise: None, transform: Transform::None, power_features: None, ..own };
+        if let Some(model) = self.settings.model {
+            let own = self.settings.clone();
+            let open = self.clone().settings(Settings {
+                noise: None,
+                transform: Transform::None,
+                power_features: None,
+                ..own
+            });
             let known = open.candidates(columns);
             if !known.contains(&model) {
                 let known = known.iter().map(ToString::to_string).collect();
@@ -183,7 +189,7 @@ impl Recipe {
                 false => self, // the difference is named
             });
         }
-        if self.only_chains.is_some() {
+        if self.here.only_chains.is_some() {
             let error = Error::argument(
                 "model",
                 "left to the data",
@@ -203,7 +209,7 @@ impl Recipe {
 
     /// The recipe of the fit in the folder of this one.
     pub(super) fn in_its_folder(&self) -> Result<Option<Self>, Error> {
-        let Some(folder) = &self.folder else { return Ok(None) };
+        let Some(folder) = &self.here.folder else { return Ok(None) };
         match read(folder)? {
             Read::Saved(there) => there.recipe(folder).map(Some),
             // The model is not known, and another search need not come to it.
@@ -221,79 +227,88 @@ impl Recipe {
     }
 
     /// The recipe with the model of another one, and with its numbers of iterations where none are given.
-    pub(in crate::fit) fn with_model_of(self, other: &Self) -> Self {
-        let other = other.clone();
-        Self {
-            model: None,
-            hidden: other.hidden,
-            skip: other.skip,
-            weights: other.weights,
-            noise: self.noise.or(other.noise),
-            transform: if self.transform.is_none() { other.transform } else { self.transform },
-            power_features: self.power_features.or(other.power_features),
-            curves: other.curves, //~ curves-of-folder
-            method: other.method,
-            search: other.search,
-            drawn: self.drawn.or(other.drawn),
-            warmup: self.warmup.or(other.warmup),
-            draws: self.draws.or(other.draws),
-            most_draws: other.most_draws.filter(|_| self.draws.is_none()),
-            is_short: other.is_short,
-            ..self
+    pub(in crate::fit) fn with_model_of(mut self, other: &Self) -> Self {
+        let (own, there) = (&mut self.settings, other.settings.clone());
+        own.model = None;
+        (own.hidden, own.skip, own.weights) = (there.hidden, there.skip, there.weights);
+        own.method = there.method;
+        own.noise = own.noise.or(there.noise);
+        if own.transform.is_none() {
+            own.transform = there.transform;
         }
+        own.power_features = own.power_features.or(there.power_features);
+        let most_draws = other.decided.most_draws.filter(|_| own.draws.is_none());
+        own.warmup = own.warmup.or(there.warmup);
+        own.draws = own.draws.or(there.draws);
+
+        let (own, there) = (&mut self.decided, other.decided.clone());
+        own.curves = there.curves; //~ curves-of-folder
+        own.search = there.search;
+        own.drawn = own.drawn.or(there.drawn);
+        own.most_draws = most_draws;
+        own.is_short = there.is_short;
+        self
     }
 
     /// The recipe, with a number of draws that is left to the run if it was said what it ends with; that of a fit in its folder
     /// stays.
     fn with_open_end(mut self) -> Result<Self, Error> {
         let there = self.in_its_folder().ok().flatten();
-        let settles = self.run_until == Some(RunUntil::Settled);
-        self.is_short = there.as_ref().map_or(settles, |there| there.is_short);
-        let is_open = self.run_until.is_some() && self.draws.is_none() && !self.is_ensemble();
+        let settles = self.settings.run_until == Some(RunUntil::Settled);
+        self.decided.is_short = there.as_ref().map_or(settles, |there| there.decided.is_short);
+        let is_open = self.settings.run_until.is_some()
+            && self.settings.draws.is_none()
+            && !self.is_ensemble();
         if !is_open {
             return Ok(self);
         }
-        if self.only_chains.is_some() {
+        if self.here.only_chains.is_some() {
             let allowed = "given where a job runs some of the chains";
             return Err(Error::argument("draws", "left to the run", allowed).of(Setting::Draws));
         }
         if let Some(there) = there {
-            let own = Self { draws: there.draws, most_draws: there.most_draws, ..self };
-            return Ok(own.until_converged(&there));
+            self.settings.draws = there.settings.draws;
+            self.decided.most_draws = there.decided.most_draws;
+            return Ok(self.until_converged(&there));
         }
         let draws = if self.settles() { LEAST.1 } else { self.sizes().draws };
-        let (most_draws, deadline) = (Some(draws << MOST_DOUBLINGS), self.deadline_of_table());
-        Ok(Self { most_draws, deadline, ..self.draws(draws) })
+        Ok(self.beginning_with(draws, draws))
     }
 
     /// The recipe of a fit that is `there` in its folder, with more draws if that has settled alone and this is to converge.
     fn until_converged(self, there: &Self) -> Self {
-        let ends = |recipe: &Self| recipe.run_until == Some(RunUntil::Converged);
-        let (Some(draws), Some(folder)) = (self.draws, &self.folder) else { return self };
+        let ends = |recipe: &Self| recipe.settings.run_until == Some(RunUntil::Converged);
+        let (Some(draws), Some(folder)) = (self.settings.draws, &self.here.folder) else {
+            return self;
+        };
         if !ends(&self) || ends(there) || self.has_open_draws() {
             return self;
         }
         match Fit::load(folder).and_then(|fit| fit.verdict()) {
             Ok(verdict) if !verdict.is_converged() => {
-                let more = 2 * draws; //~ until-converged
-                let (most_draws, deadline) =
-                    (Some(draws << MOST_DOUBLINGS), self.deadline_of_table());
-                Self { most_draws, deadline, ..self.draws(more) }
+                self.beginning_with(2 * draws, draws) //~ until-converged
             }
             _ => self,
         }
     }
 
+    /// The recipe with draws that are left to the run: at first so many, at most `usual` doubled several times, within the time.
+    fn beginning_with(mut self, draws: usize, usual: usize) -> Self {
+        self.decided.most_draws = Some(usual << MOST_DOUBLINGS);
+        self.decided.deadline = self.deadline_of_table();
+        self.draws(draws)
+    }
+
     /// Whether the number of draws is left to the run.
     pub(in crate::fit) fn has_open_draws(&self) -> bool {
-        self.most_draws.is_some()
+        self.decided.most_draws.is_some()
     }
 
     /// The recipe of a run that has made so many draws; `None` if it was stopped before its end.
     pub(in crate::fit) fn ended(mut self, drawn: Option<usize>) -> Self {
-        self.deadline = None;
-        if let Some(most) = self.most_draws.take() {
-            self.draws = drawn.or(Some(most));
+        self.decided.deadline = None;
+        if let Some(most) = self.decided.most_draws.take() {
+            self.settings.draws = drawn.or(Some(most));
         }
         self
     }

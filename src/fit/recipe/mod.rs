@@ -11,31 +11,31 @@ use std::fmt;
 use std::io::Write;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::choices::{Candidate, Method, RunUntil, WeightPrior};
-use super::kinds::{self, Kind, Noise};
+pub use self::settings::Settings;
+use super::kinds::{self, Kind};
 use super::search::Search;
 use super::told::{Listener, Told};
 use super::{AnyLikelihood, Network, imputed};
 use crate::Error;
 use crate::choice::by_name;
-use crate::data::{Columns, CsvReader, Split, Task, Transform};
+use crate::data::{Columns, CsvReader, Split, Task};
 use crate::draws::checkpoint::Every;
 use crate::message::{Setting, count};
-use crate::model::Activation;
 use crate::posterior::Posterior;
 use crate::sampler::StopHandle;
+
 /// Degrees of freedom of the half-t prior of the standard deviation of intercepts of groups.
 pub(super) const GROUPS: f64 = 3.0;
-/// Degrees of freedom of the half-t priors of [`WeightPrior::Scales`].
+/// Degrees of freedom of the half-t priors of [`WeightPrior::Scales`](super::WeightPrior::Scales).
 pub(super) const SCALES: f64 = 30.0;
-/// The blocks of the log variances of [`WeightPrior::Scales`]: of the columns of the table, and of the outputs.
+/// The blocks of the log variances of [`WeightPrior::Scales`](super::WeightPrior::Scales): of the columns of the table, and of the outputs.
 pub(super) const RELEVANCE: &str = "log_relevance";
 const OUTPUTS: &str = "log_output_variance";
-/// The blocks of the log variances of the linear part, and of the log scale of [`WeightPrior::Horseshoe`].
+/// The blocks of the log variances of the linear part, and of the log scale of [`WeightPrior::Horseshoe`](super::WeightPrior::Horseshoe).
 const OF_SKIP: &str = "log_skip_variance";
 const HORSESHOE: &str = "log_scale";
 /// The iterations that warm up the sampler of a member of an ensemble.
@@ -71,7 +71,7 @@ fn at_least_two(rows: usize) -> Result<usize, Error> {
     (rows >= 2).then_some(rows).ok_or_else(error)
 }
 
-/// The most steps of a trajectory of [`Method::Mams`] on folds, until predictions have [settled](RunUntil::Settled), in networks of
+/// The most steps of a trajectory of [`Method::Mams`](super::Method::Mams) on folds, until predictions have [settled](super::RunUntil::Settled), in networks of
 /// two hidden layers or more, or on many rows.
 const SHORT: u32 = 256;
 /// The rows from which on chains of networks begin at the ends of ascents, the steps of an ascent and the rows of a step.
@@ -108,39 +108,39 @@ pub(super) struct ColumnsOf {
 ///
 /// **The data choose the model** where none of [`model`](Self::model), [`hidden`](Self::hidden), [`skip`](Self::skip),
 /// [`weights`](Self::weights) and [`method`](Self::method) is given: [`Search`](super::Search) compares
-/// [candidates](Candidate) by cross-validation, within a noise and transforms that are given. Where one of them is given,
+/// [candidates](super::Candidate) by cross-validation, within a noise and transforms that are given. Where one of them is given,
 /// the others have the defaults of the table.
 ///
 /// | setting | default where the model is given |
 /// | --- | --- |
-/// | [`hidden`](Self::hidden) | one layer of 100 units for a real response, else (and of shares, [`Noise::Beta`]) of 40 |
+/// | [`hidden`](Self::hidden) | one layer of 100 units for a real response, else (and of shares, [`Noise::Beta`](super::Noise::Beta)) of 40 |
 /// | [`activation`](Self::activation) | tanh |
 /// | [`skip`](Self::skip) | no |
 /// | [`group`](Self::group) | none |
 /// | [`row_weights`](Self::row_weights) | none: every row counts once |
-/// | [`weights`](Self::weights) | [`WeightPrior::FanIn`] |
-/// | [`noise`](Self::noise) | [`Noise::Gaussian`], of counts [`Noise::NegativeBinomial`], of times [`Noise::LogNormal`]; classes are in no order |
-/// | [`transform`](Self::transform) | [`Transform::None`] |
+/// | [`weights`](Self::weights) | [`WeightPrior::FanIn`](super::WeightPrior::FanIn) |
+/// | [`noise`](Self::noise) | [`Noise::Gaussian`](super::Noise::Gaussian), of counts [`Noise::NegativeBinomial`](super::Noise::NegativeBinomial), of times [`Noise::LogNormal`](super::Noise::LogNormal); classes are in no order |
+/// | [`transform`](Self::transform) | [`Transform::None`](crate::data::Transform::None) |
 /// | [`power_features`](Self::power_features) | no |
-/// | [`method`](Self::method) | [`Method::Collapsed`] for one real response, and for several with [`Noise::Gaussian`] where rows have no weights, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`] |
+/// | [`method`](Self::method) | [`Method::Collapsed`](super::Method::Collapsed) for one real response, and for several with [`Noise::Gaussian`](super::Noise::Gaussian) where rows have no weights, with 1 to 500 units in the last hidden layer; else [`Method::Nuts`](super::Method::Nuts) |
 /// | [`target_accept`](Self::target_accept) | the sampler's: 0.8 or 0.9 |
-/// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000; of [`Method::Ensemble`] 8, 4,100 and 60; where the data choose the model, [by the time](Self::within) |
+/// | [`chains`](Self::chains), [`warmup`](Self::warmup), [`draws`](Self::draws) | 4, 1,000 and 1,000; of [`Method::Ensemble`](super::Method::Ensemble) 8, 4,100 and 60; where the data choose the model, [by the time](Self::within) |
 /// | [`within`](Self::within) | where the data choose the model 1 minute, on 5,000 rows or more 3 minutes, until chains have converged 10 minutes; else no limit |
-/// | [`run_until`](Self::run_until) | where the data choose the model [`RunUntil::Settled`], else all draws are made |
+/// | [`run_until`](Self::run_until) | where the data choose the model [`RunUntil::Settled`](super::RunUntil::Settled), else all draws are made |
 /// | [`seed`](Self::seed) | 0 |
 /// | [`validation`](Self::validation) | no rows |
 ///
 /// Features, and a real response other than shares, are standardised by the training rows. Chains start from
 /// small weights, N(0, 0.1^2), and the output's bias of counts, shares and classes in order from the mean of
 /// its prior. In tables of 10,000 rows or more chains of networks start where 5,000 steps of Adam on 256 rows each lead from
-/// there (scales that are sampled stay; an [ensemble](Method::Ensemble) has its own ascent), and trajectories of
-/// [`Method::Mams`] have at most 256 steps. Measured on 100,000 simulated rows of 10 features (Friedman's first function, a network that
+/// there (scales that are sampled stay; an [ensemble](super::Method::Ensemble) has its own ascent), and trajectories of
+/// [`Method::Mams`](super::Method::Mams) have at most 256 steps. Measured on 100,000 simulated rows of 10 features (Friedman's first function, a network that
 /// the data chose, two cores): the starts take half a second, and the fit 7 minutes, after which the chains' means differ by 0.04 predictive standard
 /// deviations; without both, half of the 150 iterations of warm-up had taken 2.5 minutes, most of them for the latest ten.
 ///
 /// The standard deviation of the intercepts of [groups](Self::group) is half-t with 3 degrees of freedom of scale 1, of
 /// logits 2.
-/// [`Noise`] has the priors of the likelihood's own parameters and of the output's bias.
+/// [`Noise`](super::Noise) has the priors of the likelihood's own parameters and of the output's bias.
 ///
 /// With these priors the posteriors are calibrated: of 150 simulated tables for each of 12 models (normal, Student-t, shares,
 /// classes with and without order, counts of five kinds, times of two), ranks of log likelihood, log prior, means and
@@ -153,79 +153,48 @@ pub struct Recipe {
     #[serde(with = "by_name")]
     pub(super) task: Task,
     pub(super) reader: CsvReader,
+    #[serde(flatten)]
+    pub(super) settings: Settings,
+    #[serde(flatten)]
+    pub(super) decided: Decided,
     #[serde(skip)]
-    pub(super) model: Option<Candidate>,
-    pub(super) hidden: Option<Vec<usize>>,
-    pub(super) activation: Activation,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) skip: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) weights: Option<WeightPrior>,
-    pub(super) noise: Option<Noise>,
-    #[serde(default, skip_serializing_if = "Transform::is_none")]
-    pub(super) transform: Transform,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) power_features: Option<bool>,
+    pub(super) here: Here,
+}
+
+/// What is known of a recipe once it has seen a table, a folder or a search.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Decided {
     /// Whether features have curves.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) curves: bool,
-    pub(super) method: Option<Method>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) target_accept: Option<f64>,
-    pub(super) chains: Option<usize>,
-    pub(super) warmup: Option<usize>,
-    pub(super) draws: Option<usize>,
+    pub curves: bool,
     /// The most draws, where their number is left to the [verdict](super::Fit::verdict): after `draws` of each chain, after
     /// twice as many, and so on, the run ends if it has converged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) most_draws: Option<usize>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) run_until: Option<RunUntil>,
-    /// Whether trajectories are [short](RunUntil::Settled), for predictions.
+    pub most_draws: Option<usize>,
+    /// Whether trajectories are [short](super::RunUntil::Settled), for predictions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) is_short: bool,
-    pub(super) seed: u64,
-    pub(super) validation: f64,
+    pub is_short: bool,
     /// The number of rows from which scalings and the like are learnt, the first ones of the table; the others came by an
     /// [update](super::Fit::update).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) learnt_from: Option<usize>,
+    pub learnt_from: Option<usize>,
     /// The rows that were drawn from a table which has more, if the fit is of some.
     #[serde(rename = "most_rows", default, skip_serializing_if = "Option::is_none")]
-    pub(super) drawn: Option<DrawnRows>,
+    pub drawn: Option<DrawnRows>,
     /// The number of the completed table, where values are imputed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) imputed: Option<imputed::Table>,
+    pub imputed: Option<imputed::Table>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) search: Option<Search>,
+    pub search: Option<Search>,
     /// The rows in the place of `validation`'s rows.
     #[serde(skip)]
-    pub(super) rows: Option<Split>,
+    pub rows: Option<Split>,
+    /// The end of the time, where the number of draws depends on it.
     #[serde(skip)]
-    pub(super) folder: Option<PathBuf>,
-    #[serde(skip)]
-    pub(super) only_chains: Option<Range<usize>>,
-    #[serde(skip)]
-    pub(super) within: Option<Duration>,
-    #[serde(skip)]
-    pub(super) most_rows: Option<usize>,
-    /// The number of completed tables that are asked for.
-    #[serde(skip)]
-    pub(super) impute: Option<usize>,
-    /// The end of that time, where the number of draws depends on it.
-    #[serde(skip)]
-    pub(super) deadline: Option<Instant>,
-    #[serde(skip)]
-    every: Every,
-    #[serde(skip)]
-    pub(super) threads: Option<usize>,
-    #[serde(skip)]
-    pub(super) stop: StopHandle,
-    #[serde(skip)]
-    pub(super) listener: Listener,
+    pub deadline: Option<Instant>,
     /// Whether candidates with a transform take the logarithm of the response.
     #[serde(skip)]
-    pub(super) takes_logs: bool,
+    pub takes_logs: bool,
     /// Whether the rows have weights.
     #[serde(skip)]
     is_weighted: bool,
@@ -234,7 +203,18 @@ pub struct Recipe {
     has_many_groups: bool,
     /// The number of rows of the table.
     #[serde(skip)]
-    pub(super) n_rows: usize,
+    pub n_rows: usize,
+}
+
+/// Where a recipe is run, and who is told of it: no result depends on it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Here {
+    pub folder: Option<PathBuf>,
+    pub only_chains: Option<Range<usize>>,
+    every: Every,
+    pub threads: Option<usize>,
+    pub stop: StopHandle,
+    pub listener: Listener,
 }
 
 impl Recipe {
@@ -242,60 +222,31 @@ impl Recipe {
         Self {
             task,
             reader: CsvReader::of(task, response),
-            model: None,
-            hidden: None,
-            activation: Activation::Tanh,
-            skip: None,
-            weights: None,
-            noise: None,
-            transform: Transform::None,
-            power_features: None,
-            curves: false,
-            method: None,
-            target_accept: None,
-            chains: None,
-            warmup: None,
-            draws: None,
-            most_draws: None,
-            seed: 0,
-            validation: 0.0,
-            learnt_from: None,
-            drawn: None,
-            imputed: None,
-            search: None,
-            rows: None,
-            folder: None,
-            only_chains: None,
-            most_rows: None,
-            impute: None,
-            within: None,
-            run_until: None,
-            is_short: false,
-            deadline: None,
-            every: Every::default(),
-            threads: None,
-            stop: StopHandle::new(),
-            listener: Listener::None,
-            takes_logs: false,
-            is_weighted: false,
-            has_many_groups: false,
-            n_rows: 0,
+            settings: Settings::default(),
+            decided: Decided::default(),
+            here: Here::default(),
         }
+    }
+
+    /// The recipe with something decided.
+    pub(super) fn decide(mut self, change: impl FnOnce(&mut Decided)) -> Self {
+        change(&mut self.decided);
+        self
     }
 
     /// Whether there are so many rows that chains of networks begin where ascents end, and take fewer steps.
     pub(super) fn has_many_rows(&self) -> bool {
-        self.n_rows >= MANY_ROWS //~ many-rows
+        self.decided.n_rows >= MANY_ROWS //~ many-rows
     }
 
     /// What the fit does in another way for its kind of response.
     pub(super) fn kind(&self) -> &'static dyn Kind {
-        kinds::of(self.task, self.noise)
+        kinds::of(self.task, self.settings.noise)
     }
 
     /// Tells a line to whoever is told of progress.
     pub(super) fn report(&self, line: &str) {
-        match &self.listener {
+        match &self.here.listener {
             Listener::None => {}
             // A log that cannot be written is not an error.
             Listener::Terminal => drop(writeln!(std::io::stderr(), "{line}")),

@@ -14,7 +14,7 @@ use crate::prior::{LogHalfCauchy, LogHalfT, Normal, Priors};
 impl Recipe {
     /// The transform of the features.
     pub(in crate::fit) fn transform_of_features(&self) -> Transform {
-        match self.power_features {
+        match self.settings.power_features {
             Some(true) => Transform::YeoJohnson,
             None | Some(false) => Transform::None,
         }
@@ -23,7 +23,7 @@ impl Recipe {
     /// The likelihood, and the number of outputs of the network: of means, if the noise is by row.
     fn likelihood(&self, train: &Dataset) -> Result<(AnyLikelihood, usize), Error> {
         let is_other = |noise: &Noise| noise.task().has_classes() != self.task.has_classes();
-        let error = match self.noise.filter(is_other) {
+        let error = match self.settings.noise.filter(is_other) {
             None => return self.kind().likelihood(train),
             Some(_) if self.task.has_classes() => {
                 let allowed = "chosen for real responses and counts: of classes `ordinal` alone";
@@ -46,8 +46,8 @@ impl Recipe {
         let mut sizes = vec![features];
         sizes.extend(self.layers());
         sizes.push(outputs);
-        let network =
-            Mlp::new(&sizes, self.activation).map_err(|error| error.of(Setting::Hidden))?;
+        let network = Mlp::new(&sizes, self.settings.activation)
+            .map_err(|error| error.of(Setting::Hidden))?;
         let network = self.network(network, groups, &groupings, train.response().width())?;
         let output = format!("w{}", self.layers().len());
         let mut priors = match self.prior() {
@@ -67,9 +67,9 @@ impl Recipe {
             ),
             WeightPrior::Scales => {
                 let of_outputs = self.kind().output_scale();
-                let relevance = self.scale(if self.curves { of_outputs } else { 1.0 })?;
+                let relevance = self.scale(if self.decided.curves { of_outputs } else { 1.0 })?;
                 let mut priors = Priors::by_fan_in(&network).with(RELEVANCE, relevance);
-                if self.curves {
+                if self.decided.curves {
                     // One scale for the line of a feature, and one for its curves.
                     priors = priors.with("w0", Normal::new(0.0, 1.0)?);
                 }
@@ -157,7 +157,7 @@ impl Recipe {
 
     /// Whether there is a linear part beside hidden layers.
     pub(in crate::fit) fn has_skip(&self) -> bool {
-        self.skip == Some(true) && !self.layers().is_empty()
+        self.settings.skip == Some(true) && !self.layers().is_empty()
     }
 
     /// Mean and standard deviation of the output's bias, where they differ from other biases'.
@@ -172,7 +172,7 @@ impl Recipe {
 
     /// The units of each hidden layer, chosen by the noise if they were not.
     pub(in crate::fit) fn layers(&self) -> &[usize] {
-        match &self.hidden {
+        match &self.settings.hidden {
             Some(units) => units,
             None => self.kind().hidden(),
         }
@@ -180,7 +180,7 @@ impl Recipe {
 
     /// The prior of the weights.
     pub(in crate::fit) fn prior(&self) -> WeightPrior {
-        self.weights.unwrap_or_default()
+        self.settings.weights.unwrap_or_default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rand::RngCore;
 use rand::seq::SliceRandom;
 
-use super::{ColumnsOf, DrawnRows, MOST_UNITS, Recipe, at_least_two};
+use super::{ColumnsOf, Decided, DrawnRows, MOST_UNITS, Recipe, at_least_two};
 use crate::Error;
 use crate::data::Single::{InTest, InTraining};
 use crate::data::{Dataset, Split, indicator, new_group};
@@ -25,7 +25,7 @@ impl Recipe {
         data: &Dataset,
         origin: &Origin,
     ) -> Result<Vec<String>, Error> {
-        match self.drawn {
+        match self.decided.drawn {
             // Where rows were drawn while they were read, a level may lie among the others.
             Some(_) => Ok(Vec::new()),
             None => {
@@ -41,11 +41,11 @@ impl Recipe {
         data: Cow<'d, Dataset>,
         origin: Origin,
     ) -> Result<(Self, Cow<'d, Dataset>, Origin), Error> {
-        let Some(rows) = self.most_rows.filter(|most| *most < data.rows()) else {
+        let Some(rows) = self.settings.most_rows.filter(|most| *most < data.rows()) else {
             return Ok((self, data, origin));
         };
         let of = data.rows();
-        self.drawn = Some(DrawnRows { rows: at_least_two(rows)?, of, validation: None });
+        self.decided.drawn = Some(DrawnRows { rows: at_least_two(rows)?, of, validation: None });
         let (data, origin) = self.of_drawn(data, origin)?;
         Ok((self, data, origin))
     }
@@ -56,7 +56,7 @@ impl Recipe {
         data: Cow<'d, Dataset>,
         origin: Origin,
     ) -> Result<(Cow<'d, Dataset>, Origin), Error> {
-        let drawn = self.drawn.filter(|drawn| drawn.of == data.rows());
+        let drawn = self.decided.drawn.filter(|drawn| drawn.of == data.rows());
         let Some(DrawnRows { rows, of, validation }) = drawn else { return Ok((data, origin)) };
         let split = if validation.is_some() { self.split(&data)? } else { None };
         let drawn = match (validation, split) {
@@ -78,7 +78,7 @@ impl Recipe {
         from: Vec<usize>,
         n: usize,
     ) -> Result<Vec<usize>, Error> {
-        let mut rng = ChainRng::new(self.seed, STREAM).child(1);
+        let mut rng = ChainRng::new(self.settings.seed, STREAM).child(1);
         let n = n.min(from.len());
         if self.task.has_classes() && n < from.len() && n >= data.response().width() {
             let of = data.rows_of(&from);
@@ -114,7 +114,9 @@ impl Recipe {
                 let groupings = columns.map_or(Vec::new(), |columns| columns.groupings);
                 let groups: usize = groupings.iter().map(|(_, groups)| groups.len()).sum();
                 let has_many_groups = groups > MOST_UNITS;
-                Ok(Self { is_weighted, has_many_groups, n_rows: data.rows(), ..self })
+                let n_rows = data.rows();
+                let decided = Decided { is_weighted, has_many_groups, n_rows, ..self.decided };
+                Ok(Self { decided, ..self })
             }
         }
     }
@@ -127,33 +129,34 @@ impl Recipe {
 
     /// The rows for training and the rows for validation, if there are any.
     pub(in crate::fit) fn split(&self, data: &Dataset) -> Result<Option<Split>, Error> {
-        if self.rows.is_some() {
-            return Ok(self.rows.clone());
+        if self.decided.rows.is_some() {
+            return Ok(self.decided.rows.clone());
         }
-        if self.validation == 0.0 {
+        if self.settings.validation == 0.0 {
             return Ok(None);
         }
-        if !(self.validation > 0.0 && self.validation < 1.0) {
-            let error = Error::argument("validation", self.validation, "from 0 to below 1");
+        if !(self.settings.validation > 0.0 && self.settings.validation < 1.0) {
+            let error =
+                Error::argument("validation", self.settings.validation, "from 0 to below 1");
             return Err(error.of(Setting::Validation));
         }
         let rows = self.first_rows(data)?;
         // The rows that the search and the imputation have left stay out.
-        let drawn = self.drawn.filter(|drawn| drawn.rows == rows && drawn.of > rows);
+        let drawn = self.decided.drawn.filter(|drawn| drawn.rows == rows && drawn.of > rows);
         if let Some(kept) = drawn.and_then(|drawn| drawn.validation) {
             let mut train: Vec<usize> = (0..rows - kept).collect();
             train.extend(rows..data.rows());
             return Ok(Some(Split { train, test: (rows - kept..rows).collect() }));
         }
-        let kept = (rows as f64 * self.validation).round() as usize;
+        let kept = (rows as f64 * self.settings.validation).round() as usize;
         if kept == 0 || kept >= rows {
             let allowed =
                 format!("such a share of {rows} rows that some are kept, and some are left");
-            let error = Error::argument("validation", self.validation, allowed);
+            let error = Error::argument("validation", self.settings.validation, allowed);
             return Err(error.of(Setting::Validation));
         }
         let first = data.first(rows);
-        let (share, seed) = (self.validation, self.seed);
+        let (share, seed) = (self.settings.validation, self.settings.seed);
         let mut split = match self.task.has_classes() {
             //~ validation-classes
             true => first.stratified_rows(share, seed, InTraining)?,
@@ -170,7 +173,7 @@ impl Recipe {
         train: &Dataset,
         data: &Dataset,
     ) -> Result<usize, Error> {
-        match self.rows {
+        match self.decided.rows {
             Some(_) => Ok(train.rows()), // of a fold
             None => Ok(train.rows() - (data.rows() - self.first_rows(data)?)), //~ learnt-from
         }
@@ -178,7 +181,7 @@ impl Recipe {
 
     /// The number of rows before all updates.
     pub(in crate::fit) fn first_rows(&self, data: &Dataset) -> Result<usize, Error> {
-        match self.learnt_from {
+        match self.decided.learnt_from {
             None => Ok(data.rows()),
             Some(rows) if (1..=data.rows()).contains(&rows) => Ok(rows),
             Some(rows) => {
@@ -196,10 +199,10 @@ impl Recipe {
         origin: &Origin,
     ) -> Result<(), Error> {
         match data.response().real() {
-            _ if self.transform.is_none() => {}
+            _ if self.settings.transform.is_none() => {}
             Some(y) => {
                 let row = |row| origin.row(row);
-                self.transform.check("response", y.view(), data.response_names(), row)?;
+                self.settings.transform.check("response", y.view(), data.response_names(), row)?;
             }
             None => {
                 let found = format!("chosen for {}", self.task);
@@ -207,7 +210,7 @@ impl Recipe {
                 return Err(Error::argument("transform", found, allowed).of(Setting::Transform));
             }
         }
-        self.kind().check(data, origin, self.transform)
+        self.kind().check(data, origin, self.settings.transform)
     }
 
     /// The columns of x: the features, then the indicators of each grouping, then an offset.

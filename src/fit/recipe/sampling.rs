@@ -26,7 +26,7 @@ impl Recipe {
     /// converged, it says what becomes of it.
     pub(super) fn are_enough(&self, plan: &Plan, draws: &Draws) -> bool {
         // The last doubling is for chains that have nearly converged.
-        let is_last = self.most_draws.is_some_and(|most| 2 * draws.n_draws() >= most);
+        let is_last = self.decided.most_draws.is_some_and(|most| 2 * draws.n_draws() >= most);
         // A verdict that cannot be passed now is passed on the whole run.
         let Ok(verdict) = plan.judged(draws).and_then(|judged| judged.verdict()) else {
             return is_last;
@@ -74,18 +74,20 @@ impl Recipe {
 
     /// The seed of the sampler. Completed tables have seeds of their own.
     pub(super) fn seed_of_draws(&self) -> u64 {
-        match self.imputed {
-            None => self.seed,
-            Some(table) => imputed::rng(self.seed, table).child(0).next_u64(), //~ seed-of-table
+        match self.decided.imputed {
+            None => self.settings.seed,
+            Some(table) => imputed::rng(self.settings.seed, table).child(0).next_u64(), //~ seed-of-table
         }
     }
 
     /// The method; if none was given, it depends on whether the output layer can be integrated out,
     /// for a response of this many columns.
     pub(in crate::fit) fn chosen_method(&self, columns: usize) -> Method {
-        match self.method {
+        match self.settings.method {
             Some(method) => method,
-            None if self.can_collapse(columns) && !self.has_many_groups => Method::Collapsed,
+            None if self.can_collapse(columns) && !self.decided.has_many_groups => {
+                Method::Collapsed
+            }
             None => Method::Nuts,
         }
     }
@@ -100,7 +102,7 @@ impl Recipe {
 
     /// Whether rows have weights, as far as is known: of a recipe before its rows, whether a column of them is named.
     pub(super) fn is_weighted(&self) -> bool {
-        self.is_weighted || self.reader.weights_column().is_some()
+        self.decided.is_weighted || self.reader.weights_column().is_some()
     }
 
     /// Whether anything of a network is left where the output layer is integrated out: hidden layers, a model of
@@ -115,7 +117,7 @@ impl Recipe {
         let Sizes { chains, draws, .. } = self.sizes();
         let memory = usize::try_from(limit() / 4 / 8).unwrap_or(usize::MAX);
         let room = MOST_NUMBERS.min(memory) / chains.saturating_mul(numbers).max(1);
-        self.most_draws.map_or(draws, |most| most.min(room).max(draws)) //~ room-for-draws
+        self.decided.most_draws.map_or(draws, |most| most.min(room).max(draws)) //~ room-for-draws
     }
 
     /// Runs the sampler; with a checkpoint, goes on from it.
@@ -159,17 +161,22 @@ impl Recipe {
     /// The sampler of [`Method::Nuts`].
     pub(in crate::fit) fn nuts(&self) -> Nuts {
         let nuts = Nuts::default();
-        Nuts { target_accept: self.target_accept.unwrap_or(nuts.target_accept), ..nuts }
+        Nuts { target_accept: self.settings.target_accept.unwrap_or(nuts.target_accept), ..nuts }
     }
 
     /// The sampler of [`Method::Mams`], and of [`Method::Collapsed`].
     pub(in crate::fit) fn mams(&self) -> Mams {
         let mams = Mams::default();
-        let is_deep = self.layers().len() > 1 && self.method == Some(Method::Mams);
+        let is_deep = self.layers().len() > 1 && self.settings.method == Some(Method::Mams);
         // A short chain on a fold, too, would spend most of its time on few long trajectories.
-        let is_short = is_deep || self.is_short || self.has_many_rows() || self.rows.is_some(); //~ short-paths
+        let is_short =
+            is_deep || self.decided.is_short || self.has_many_rows() || self.decided.rows.is_some(); //~ short-paths
         let max_steps = if is_short { SHORT } else { mams.max_steps };
-        Mams { target_accept: self.target_accept.unwrap_or(mams.target_accept), max_steps, ..mams }
+        Mams {
+            target_accept: self.settings.target_accept.unwrap_or(mams.target_accept),
+            max_steps,
+            ..mams
+        }
     }
 
     /// The sampler of [`Method::Ensemble`]: warm-up is too short for many steps before a map is learnt.
@@ -181,7 +188,7 @@ impl Recipe {
     /// rungs would take as many steps as they may: two thirds of all gradients of a run.
     pub(in crate::fit) fn tempered(&self) -> Hmc {
         let hmc = Hmc { max_first_steps: 100, ..Hmc::default() };
-        Hmc { target_accept: self.target_accept.unwrap_or(hmc.target_accept), ..hmc }
+        Hmc { target_accept: self.settings.target_accept.unwrap_or(hmc.target_accept), ..hmc }
     }
 
     /// The acceptance that warm-up aims at, for so many columns of a response.
@@ -200,15 +207,15 @@ impl Recipe {
             false => [4, 1000, 1000],
         };
         Sizes {
-            chains: self.chains.unwrap_or(chains),
-            warmup: self.warmup.unwrap_or(warmup),
-            draws: self.draws.unwrap_or(draws),
+            chains: self.settings.chains.unwrap_or(chains),
+            warmup: self.settings.warmup.unwrap_or(warmup),
+            draws: self.settings.draws.unwrap_or(draws),
         }
     }
 
     /// Whether the draws are of an ensemble.
     pub(in crate::fit) fn is_ensemble(&self) -> bool {
-        self.method == Some(Method::Ensemble)
+        self.settings.method == Some(Method::Ensemble)
     }
 
     pub(super) fn sample_by<'t, A>(
@@ -248,22 +255,22 @@ impl Recipe {
         };
         if self.has_open_draws() {
             sampler = sampler.until(draws, judge);
-            if let Some(deadline) = self.deadline {
+            if let Some(deadline) = self.decided.deadline {
                 let left = deadline.saturating_duration_since(Instant::now());
                 sampler = sampler.within(left, LEAST.1);
             }
         }
-        sampler = sampler.stop_handle(&self.stop);
-        if let Some(threads) = self.threads {
+        sampler = sampler.stop_handle(&self.here.stop);
+        if let Some(threads) = self.here.threads {
             sampler = sampler.threads(threads);
         }
-        if let Some(chains) = &self.only_chains {
+        if let Some(chains) = &self.here.only_chains {
             sampler = sampler.only_chains(chains.clone());
         }
         if let Some(path) = checkpoint {
-            sampler = sampler.checkpoint(path, self.every);
+            sampler = sampler.checkpoint(path, self.here.every);
         }
-        sampler = match &self.listener {
+        sampler = match &self.here.listener {
             Listener::None => sampler,
             Listener::Terminal => sampler.on_progress(progress_report()),
             Listener::Own(listener) => {
@@ -304,7 +311,8 @@ mod tests {
         let data = Dataset::regression(x.clone(), x.mapv(|x| (2.0 * x).sin())).unwrap();
         let recipe = || Fit::regression("y").hidden(&[]).chains(2).warmup(50);
         let deadline = Some(Instant::now());
-        let most = Recipe { most_draws: Some(1 << 16), deadline, ..recipe().draws(1 << 15) };
+        let most = recipe().draws(1 << 15).decide(|decided| decided.most_draws = Some(1 << 16));
+        let most = most.decide(|decided| decided.deadline = deadline);
         let ended = most.fit(&data).unwrap();
         let n = ended.draws().n_draws();
         assert!((LEAST.1..=9 * LEAST.1).contains(&n), "{n}");
@@ -323,7 +331,9 @@ mod tests {
             (fit, std::fs::read(path.join(DATA)).unwrap())
         };
         let deadline = Some(Instant::now());
-        let most = Recipe { deadline, ..most }.in_folder(folder.path().join("clock"));
+        let most = most
+            .decide(|decided| decided.deadline = deadline)
+            .in_folder(folder.path().join("clock"));
         let ended = most.fit(&data).unwrap();
         recipe()
             .draws(ended.draws().n_draws())
@@ -368,7 +378,8 @@ mod tests {
         let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
         let data = Dataset::regression(x.clone(), x.mapv(|x| (2.0 * x).sin())).unwrap();
         let recipe = Fit::regression("y").hidden(&[8]).chains(2).warmup(10).draws(20);
-        let far = Recipe { most_draws: Some(80), ..recipe }.fit(&data).unwrap();
+        let most = recipe.decide(|decided| decided.most_draws = Some(80));
+        let far = most.fit(&data).unwrap();
         assert!(far.verdict().unwrap().times_to_converge() > NEARLY);
         assert_eq!(far.draws().n_draws(), 40);
     }
@@ -377,7 +388,7 @@ mod tests {
     fn draws_that_are_left_to_the_verdict_fit_into_memory() {
         let recipe = Fit::regression("y").chains(4).draws(1000);
         assert_eq!(recipe.most_draws_of(10), 1000);
-        let recipe = Recipe { most_draws: Some(8000), ..recipe };
+        let recipe = recipe.decide(|decided| decided.most_draws = Some(8000));
         assert_eq!(recipe.most_draws_of(10), 8000);
         assert_eq!(recipe.most_draws_of(0), 8000);
         assert_eq!(recipe.most_draws_of(1 << 13), 1 << 12);

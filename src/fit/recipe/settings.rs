@@ -1,11 +1,13 @@
-//! The settings of a recipe, a method each.
+//! The settings of a recipe: a field each, and a method each.
 
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Recipe;
+use serde::{Deserialize, Serialize};
+
+use super::{Here, Recipe};
 use crate::data::{CsvReader, Transform};
 use crate::draws::checkpoint::Every;
 use crate::fit::choices::{Candidate, Method, RunUntil, WeightPrior};
@@ -14,7 +16,99 @@ use crate::fit::told::{Listener, Told};
 use crate::model::Activation;
 use crate::sampler::StopHandle;
 
+/// What a user asks of a fit, as plain data: each field has the name of the method of [`Recipe`] that sets it and describes it. `None`
+/// stands for the default, which may depend on the table.
+///
+/// ```
+/// use bnn_mcmc::fit::{Fit, Settings};
+/// let settings = Settings { hidden: Some(vec![8]), draws: Some(500), ..Settings::default() };
+/// let recipe = Fit::regression("y").settings(settings);
+/// assert_eq!(recipe.in_words(), Fit::regression("y").hidden(&[8]).draws(500).in_words());
+/// assert_eq!(recipe.as_settings().chains, None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The model by name: [`Recipe::model`].
+    #[serde(skip)]
+    pub model: Option<Candidate>,
+    /// The units of each hidden layer: [`Recipe::hidden`].
+    pub hidden: Option<Vec<usize>>,
+    /// The activation of the hidden units: [`Recipe::activation`].
+    pub activation: Activation,
+    /// Whether there is a linear part beside hidden layers: [`Recipe::skip`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip: Option<bool>,
+    /// The prior of the weights: [`Recipe::weights`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<WeightPrior>,
+    /// The distribution of responses around the output: [`Recipe::noise`].
+    pub noise: Option<Noise>,
+    /// The transform of the response: [`Recipe::transform`].
+    #[serde(default, skip_serializing_if = "Transform::is_none")]
+    pub transform: Transform,
+    /// Whether features come after Yeo and Johnson's power: [`Recipe::power_features`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power_features: Option<bool>,
+    /// The sampler: [`Recipe::method`].
+    pub method: Option<Method>,
+    /// The acceptance that warm-up aims at: [`Recipe::target_accept`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_accept: Option<f64>,
+    /// The number of chains: [`Recipe::chains`].
+    pub chains: Option<usize>,
+    /// The iterations of warm-up of each chain: [`Recipe::warmup`].
+    pub warmup: Option<usize>,
+    /// The draws of each chain: [`Recipe::draws`].
+    pub draws: Option<usize>,
+    /// What ends a run whose number of draws is left open: [`Recipe::run_until`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_until: Option<RunUntil>,
+    /// The seed: [`Recipe::seed`].
+    pub seed: u64,
+    /// The share of rows that are kept for validation: [`Recipe::validation`].
+    pub validation: f64,
+    /// The time: [`Recipe::within`].
+    #[serde(skip)]
+    pub within: Option<Duration>,
+    /// The most rows that are learnt from: [`Recipe::most_rows`].
+    #[serde(skip)]
+    pub most_rows: Option<usize>,
+    /// The number of completed tables: [`Recipe::impute`].
+    #[serde(skip)]
+    pub impute: Option<usize>,
+}
+
 impl Recipe {
+    /// All settings at once, in the place of those that were given before.
+    pub fn settings(self, settings: Settings) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// The settings that were given; of the recipe of a fit, those that were decided, too.
+    pub fn as_settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Whether the model is [additive](Candidate::Additive): a line and a curve of each feature.
+    pub fn is_additive(&self) -> bool {
+        self.decided.curves
+    }
+
+    /// Whether trajectories are bounded as predictions need them, which a run until they have [settled](RunUntil::Settled) decides.
+    pub fn has_short_trajectories(&self) -> bool {
+        self.decided.is_short
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    fn here(mut self, change: impl FnOnce(&mut Here)) -> Self {
+        change(&mut self.here);
+        self
+    }
+
     /// The model by name, where the data are not to choose one. Settings of its parts that are given, such as
     /// [`hidden`](Self::hidden), come before it.
     ///
@@ -28,7 +122,7 @@ impl Recipe {
     /// # Ok::<(), bnn_mcmc::Error>(())
     /// ```
     pub fn model(self, model: Candidate) -> Self {
-        Self { model: Some(model), ..self }
+        self.set(|settings| settings.model = Some(model))
     }
 
     /// The time that a fit may take, the [search](crate::fit::Search) of a model included, as far as it can be foreseen: what
@@ -50,7 +144,7 @@ impl Recipe {
     /// converged. Where the model was
     /// given, nothing depends on the time. Completed tables of an [imputation](Self::impute) share it.
     pub fn within(self, time: Duration) -> Self {
-        Self { within: Some(time), ..self }
+        self.set(|settings| settings.within = Some(time))
     }
 
     /// What a run ends with whose number of draws is left open: where the data choose the model, and where this is called and
@@ -58,7 +152,7 @@ impl Recipe {
     /// goes on until it has converged by the same call with [`RunUntil::Converged`], and keeps its draws. With
     /// [`only_chains`](Self::only_chains) the number of draws must be given.
     pub fn run_until(self, end: RunUntil) -> Self {
-        Self { run_until: Some(end), ..self }
+        self.set(|settings| settings.run_until = Some(end))
     }
 
     /// The most rows that the model is fitted to, at least 2. Of a table that has more they are drawn at random, by the
@@ -81,7 +175,7 @@ impl Recipe {
     /// # Ok::<(), bnn_mcmc::Error>(())
     /// ```
     pub fn most_rows(self, rows: usize) -> Self {
-        Self { most_rows: Some(rows), ..self }
+        self.set(|settings| settings.most_rows = Some(rows))
     }
 
     /// Fits so many completed copies of a table with missing values, 2 or more: **multiple imputation**. The [chains](Self::chains) are
@@ -125,28 +219,28 @@ impl Recipe {
     ///
     /// Source: Rubin 1987, Multiple Imputation for Nonresponse in Surveys, <https://doi.org/10.1002/9780470316696>.
     pub fn impute(self, tables: usize) -> Self {
-        Self { impute: Some(tables), ..self }.reader(CsvReader::imputed)
+        self.set(|settings| settings.impute = Some(tables)).reader(CsvReader::imputed)
     }
 
     /// The units of each hidden layer; none for a linear model.
     pub fn hidden(self, units: &[usize]) -> Self {
-        Self { hidden: Some(units.to_vec()), ..self }
+        self.set(|settings| settings.hidden = Some(units.to_vec()))
     }
 
     /// The activation of the hidden units.
     pub fn activation(self, activation: Activation) -> Self {
-        Self { activation, ..self }
+        self.set(|settings| settings.activation = activation)
     }
 
     /// Whether a linear part stands beside the hidden layers: [skip-layer connections](crate::model::Skip) from
     /// the features to the outputs. A linear model has nothing else.
     pub fn skip(self, skip: bool) -> Self {
-        Self { skip: Some(skip), ..self }
+        self.set(|settings| settings.skip = Some(skip))
     }
 
     /// The prior of the weights.
     pub fn weights(self, weights: WeightPrior) -> Self {
-        Self { weights: Some(weights), ..self }
+        self.set(|settings| settings.weights = Some(weights))
     }
 
     /// The distribution of responses around the predictions of the network; of classes,
@@ -164,7 +258,7 @@ impl Recipe {
     /// # Ok::<(), bnn_mcmc::Error>(())
     /// ```
     pub fn noise(self, noise: Noise) -> Self {
-        Self { noise: Some(noise), ..self }
+        self.set(|settings| settings.noise = Some(noise))
     }
 
     /// The transform of a real response, before it is standardised ([`Transform::None`] leaves it open, where the data
@@ -188,7 +282,7 @@ impl Recipe {
     /// # Ok::<(), bnn_mcmc::Error>(())
     /// ```
     pub fn transform(self, transform: Transform) -> Self {
-        Self { transform, ..self }
+        self.set(|settings| settings.transform = transform)
     }
 
     /// Whether each feature is transformed by [Yeo and Johnson's power](crate::data::PowerTransform) before it is
@@ -201,12 +295,12 @@ impl Recipe {
     /// (`--model network --warmup 200 --draws 150 --chains 2`): 0.007 and 0.013 (email), 0.005 and 0.002 (credit), -0.001 and
     /// 0.001 (visits to a doctor).
     pub fn power_features(self, power: bool) -> Self {
-        Self { power_features: Some(power), ..self }
+        self.set(|settings| settings.power_features = Some(power))
     }
 
     /// The method that samples the posterior.
     pub fn method(self, method: Method) -> Self {
-        Self { method: Some(method), ..self }
+        self.set(|settings| settings.method = Some(method))
     }
 
     /// The mean acceptance probability that warm-up adapts the step size to, above 0 and below 1.
@@ -214,35 +308,35 @@ impl Recipe {
     /// for [`Method::Mams`], [`Method::Collapsed`] and [`Method::Ensemble`]. A larger value makes smaller steps, which help against a few
     /// divergent transitions.
     pub fn target_accept(self, probability: f64) -> Self {
-        Self { target_accept: Some(probability), ..self }
+        self.set(|settings| settings.target_accept = Some(probability))
     }
 
     /// The number of chains, at least 1: of an ensemble the number of members, at least 2.
     pub fn chains(self, chains: usize) -> Self {
-        Self { chains: Some(chains), ..self }
+        self.set(|settings| settings.chains = Some(chains))
     }
 
     /// Iterations of warm-up of each chain: of an ensemble the steps of the ascent and, for the last
     /// 100 of them (at most half), the warm-up of the sampler.
     pub fn warmup(self, warmup: usize) -> Self {
-        Self { warmup: Some(warmup), ..self }
+        self.set(|settings| settings.warmup = Some(warmup))
     }
 
     /// Draws of each chain, or member.
     pub fn draws(self, draws: usize) -> Self {
-        Self { draws: Some(draws), ..self }
+        self.set(|settings| settings.draws = Some(draws))
     }
 
     /// The seed of all random numbers, including the noise in predictions: fits with the same seed
     /// share them (see [`Posterior::predict_seeded`](crate::posterior::Posterior::predict_seeded)).
     pub fn seed(self, seed: u64) -> Self {
-        Self { seed, ..self }
+        self.set(|settings| settings.seed = seed)
     }
 
     /// The share of rows, from 0 to below 1, that the model does not learn from: [`Fit::validation`](crate::fit::Fit::validation)
     /// has them. The rows are chosen at random by the seed; classes keep their shares.
     pub fn validation(self, share: f64) -> Self {
-        Self { validation: share, ..self }
+        self.set(|settings| settings.validation = share)
     }
 
     /// The column of the exposure of the counts, such as the years in which each was counted: the
@@ -376,7 +470,7 @@ impl Recipe {
     /// cannot be written, as on a full disk, [`Fit::save_error`](crate::fit::Fit::save_error) says so. A folder that holds
     /// another fit, or one of other rows, is an error that names the difference.
     pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
-        Self { folder: Some(folder.into()), ..self }
+        self.here(|here| here.folder = Some(folder.into()))
     }
 
     /// Runs only these of the [chains](Self::chains), as one job of several that share the fit:
@@ -384,31 +478,31 @@ impl Recipe {
     /// folder](Self::in_folder) all jobs may have the same one: each has a folder of its own there,
     /// called `chains-2..3`, and [`Fit::merge`](crate::fit::Fit::merge) puts the parts together.
     pub fn only_chains(self, chains: Range<usize>) -> Self {
-        Self { only_chains: Some(chains), ..self }
+        self.here(|here| here.only_chains = Some(chains))
     }
 
     /// The times at which a run [in a folder](Self::in_folder) writes its checkpoints.
     pub fn checkpoint_every(self, every: Every) -> Self {
-        Self { every, ..self }
+        self.here(|here| here.every = every)
     }
 
     /// The number of threads. No number depends on it, but where [the time](Self::within) decides on the numbers of
     /// iterations. Without this call all threads of rayon's pool.
     /// Where a limit on memory or threads leaves room for fewer, there are fewer.
     pub fn threads(self, threads: usize) -> Self {
-        Self { threads: Some(threads), ..self }
+        self.here(|here| here.threads = Some(threads))
     }
 
     /// A handle that ends the run early; the fit then has the draws that were made. A run
     /// [in a folder](Self::in_folder) goes on with the next call.
     pub fn stop_handle(self, stop: &StopHandle) -> Self {
-        Self { stop: stop.clone(), ..self }
+        self.here(|here| here.stop = stop.clone())
     }
 
     /// Reports how far the run is to the standard error, by [`progress_report`](crate::sampler::progress_report): step size,
     /// divergences and time left.
     pub fn progress(self) -> Self {
-        Self { listener: Listener::Terminal, ..self }
+        self.here(|here| here.listener = Listener::Terminal)
     }
 
     /// Calls `listener` with all that [`progress`](Self::progress) would print, from the threads of the run: lines, and
@@ -427,6 +521,6 @@ impl Recipe {
     /// # Ok::<(), bnn_mcmc::Error>(())
     /// ```
     pub fn on_progress(self, listener: impl Fn(Told) + Send + Sync + 'static) -> Self {
-        Self { listener: Listener::Own(Arc::new(listener)), ..self }
+        self.here(|here| here.listener = Listener::Own(Arc::new(listener)))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::data::{Dataset, FEW_GRADES, ROWS_OF_GRADE, Response, Transform};
 use crate::fit::Recipe;
+use crate::fit::Settings;
 use crate::fit::choices::{Candidate, Method, WeightPrior};
 use crate::fit::kinds::Noise;
 
@@ -20,7 +21,7 @@ impl Candidate {
         let known = kind.candidates(columns).iter().find(|(known, ..)| *known == self);
         let (_, noise, transform) = known.copied().unwrap_or((self, None, Transform::None));
         let transform = match transform {
-            Transform::YeoJohnson if recipe.takes_logs => Transform::Log,
+            Transform::YeoJohnson if recipe.decided.takes_logs => Transform::Log,
             given => given,
         };
         let is_open = recipe.has_open_noise();
@@ -31,18 +32,18 @@ impl Candidate {
             _ => (vec![UNITS], WeightPrior::Scales),
         };
         let mut own = recipe.clone();
-        own.model = None;
-        own.hidden.get_or_insert(hidden);
-        own.curves = self == Self::Additive && own.layers().is_empty();
-        own.skip.get_or_insert(!self.is_linear());
+        own.settings.model = None;
+        own.settings.hidden.get_or_insert(hidden);
+        own.decided.curves = self == Self::Additive && own.layers().is_empty();
+        own.settings.skip.get_or_insert(!self.is_linear());
         //~ powers-of-candidate
-        own.power_features.get_or_insert(self != Self::Linear);
-        own.weights.get_or_insert(weights);
-        own.noise = own.noise.or(noise).or(Noise::default_of(own.task));
+        own.settings.power_features.get_or_insert(self != Self::Linear);
+        own.settings.weights.get_or_insert(weights);
+        own.settings.noise = own.settings.noise.or(noise).or(Noise::default_of(own.task));
         if is_open {
-            own.transform = transform;
+            own.settings.transform = transform;
         }
-        let method = match (own.method, own.chosen_method(columns)) {
+        let method = match (own.settings.method, own.chosen_method(columns)) {
             (Some(given), _) => given,
             // Where scales are sampled and may be near 0, 10 of 400 transitions of NUTS diverged on Sacramento, 7 on PhDPublications.
             (None, chosen) if own.layers().is_empty() && own.prior() != WeightPrior::Scales => {
@@ -59,14 +60,14 @@ impl Candidate {
 impl Recipe {
     /// Whether the model is to be chosen by the data: no setting of it was given.
     pub(in crate::fit) fn is_open(&self) -> bool {
-        let Self { model, hidden, skip, weights, method, .. } = self;
+        let Settings { model, hidden, skip, weights, method, .. } = &self.settings;
         let is_given = [model.is_some(), hidden.is_some(), skip.is_some(), weights.is_some()];
         !is_given.contains(&true) && method.is_none()
     }
 
     /// Whether neither noise nor transform was given.
     pub(super) fn has_open_noise(&self) -> bool {
-        self.noise.is_none() && self.transform.is_none()
+        self.settings.noise.is_none() && self.settings.transform.is_none()
     }
 
     /// The candidates for a response of so many columns, from the simplest one on.
@@ -78,7 +79,8 @@ impl Recipe {
             let is_plain = is_plain || *candidate == Additive;
             // Without a transform of the response it differs from the linear model by the powers of the features alone.
             let is_twin = *candidate == LinearTransformed && transform.is_none();
-            (is_plain || self.has_open_noise()) && !(is_twin && self.power_features.is_some())
+            (is_plain || self.has_open_noise())
+                && !(is_twin && self.settings.power_features.is_some())
         };
         let known = self.kind().candidates(columns).iter().copied();
         known.filter(is_known).map(|(candidate, ..)| candidate).collect()

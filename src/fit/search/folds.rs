@@ -49,7 +49,8 @@ impl Recipe {
         let (next, stop) = (AtomicUsize::new(0), StopHandle::new());
         let chain = |&(model, number): &(&Self, usize)| {
             // Chains of all models have the same seed.
-            let seed = ChainRng::new(self.seed, STREAM).child(2 + number as u64).next_u64();
+            let seed =
+                ChainRng::new(self.settings.seed, STREAM).child(2 + number as u64).next_u64();
             model.clone().of_fold(folds[number].clone(), seed).stop_handle(&stop)
         };
         let jobs: Vec<Self> = jobs.iter().map(chain).collect();
@@ -78,7 +79,7 @@ impl Recipe {
                 return work(); // by this thread, without a deadline
             }
             while !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
-                if self.stop.is_stopped()
+                if self.here.stop.is_stopped()
                     || deadline.is_some_and(|deadline| Instant::now() > deadline)
                 {
                     stop.stop();
@@ -93,7 +94,7 @@ impl Recipe {
                 false => ended.into_iter().collect(),
             }
         })?;
-        if self.stop.is_stopped() {
+        if self.here.stop.is_stopped() {
             return Err(Error::Stopped { before: "a model was chosen".into() });
         }
         let of_job = |job: Mutex<Option<_>>| {
@@ -110,14 +111,14 @@ impl Recipe {
             Some(split) => split.train,
         };
         if rows.len() > MOST_ROWS {
-            rows.shuffle(&mut ChainRng::new(self.seed, STREAM).child(0));
+            rows.shuffle(&mut ChainRng::new(self.settings.seed, STREAM).child(0));
             rows.truncate(MOST_ROWS);
             rows.sort_unstable();
         }
         let own = data.select(&rows)?;
         let folds = match self.task.has_classes() {
-            true => own.folds_by_class(FOLDS.min(own.rows()), self.seed),
-            false => own.k_folds(FOLDS.min(own.rows()), self.seed),
+            true => own.folds_by_class(FOLDS.min(own.rows()), self.settings.seed),
+            false => own.k_folds(FOLDS.min(own.rows()), self.settings.seed),
         };
         let of_data = |list: Vec<usize>| list.into_iter().map(|row| rows[row]).collect();
         let folds = folds?.into_iter();
@@ -134,9 +135,9 @@ impl Recipe {
     /// The recipe of a short chain on the training rows of a fold.
     pub(super) fn of_fold(self, fold: Split, seed: u64) -> Self {
         let mut recipe = self.chains(1).warmup(WARMUP).draws(DRAWS).seed(seed);
-        recipe.rows = Some(fold);
-        (recipe.folder, recipe.only_chains, recipe.threads) = (None, None, None);
-        recipe.listener = Listener::None;
+        recipe.decided.rows = Some(fold);
+        (recipe.here.folder, recipe.here.only_chains, recipe.here.threads) = (None, None, None);
+        recipe.here.listener = Listener::None;
         recipe
     }
 
@@ -159,14 +160,14 @@ impl Recipe {
         }
         let pit = match self.task.has_classes() || self.task.has_bounds() {
             true => Vec::new(),
-            false => predictions.pit(self.seed)?.values.into_iter().collect(),
+            false => predictions.pit(self.settings.seed)?.values.into_iter().collect(),
         };
         Ok(Held { log_densities, pit, pace, folds: 1 })
     }
 
     /// The number of threads of a run.
     pub(in crate::fit) fn workers(&self) -> usize {
-        self.threads.unwrap_or_else(rayon::current_num_threads)
+        self.here.threads.unwrap_or_else(rayon::current_num_threads)
     }
 }
 

@@ -64,7 +64,7 @@ impl Recipe {
         }
         let model = |takes_logs| {
             let mut recipe = self.clone();
-            recipe.takes_logs = takes_logs;
+            recipe.decided.takes_logs = takes_logs;
             Runner::new(Candidate::LinearTransformed, Candidate::LinearTransformed.of(&recipe, 1))
         };
         let mut runners = [model(false), model(true)];
@@ -141,7 +141,7 @@ impl Recipe {
         let weights = weights_of(&folds, data);
         let of = (data, origin);
         let race = Race { recipe: self, folds: &folds, weights: &weights, of, deadline };
-        own.takes_logs = self.prefers_logs(race)?.unwrap_or(false);
+        own.decided.takes_logs = self.prefers_logs(race)?.unwrap_or(false);
         let of = |candidate: Candidate| Runner::new(candidate, candidate.of(&own, columns));
         let mut runners: Vec<Runner> = candidates.into_iter().map(of).collect();
         // A deep network takes long: it begins as soon as no linear model can be chosen any more, else if a network is chosen.
@@ -165,7 +165,7 @@ impl Recipe {
         }
         self.report(&search.to_string());
         let mut recipe = search.chosen.of(&own, columns);
-        recipe.search = Some(search);
+        recipe.decided.search = Some(search);
         let rows = self.rows_by_fold(data, &folds[0])?;
         Ok((recipe, pace.map(|pace| pace.times(rows))))
     }
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn networks_are_sampled_by_mams_unless_their_noise_is_normal() {
         let of = |candidate: Candidate, recipe: Recipe, columns| {
-            candidate.of(&recipe, columns).method.expect("of a candidate")
+            candidate.of(&recipe, columns).settings.method.expect("of a candidate")
         };
         let (network, y) = (Candidate::Network, || Fit::regression("y"));
         assert_eq!(of(network, y(), 1), Method::Mams);
