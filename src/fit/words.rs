@@ -224,8 +224,7 @@ impl Recipe {
             true => format!(", then {ASCENT} steps of Adam on {ROWS_OF_STEP} rows each"),
             false => String::new(),
         };
-        let sd = self.settings.start_sd.unwrap_or(START);
-        format!("N(0, {sd}^2){}{ascent}", bias.unwrap_or_default())
+        format!("N(0, {START}^2){}{ascent}", bias.unwrap_or_default())
     }
 
     /// The method with its settings, for so many columns of a response.

@@ -142,8 +142,6 @@ settings! {
     PowerFeatures = "power_features", "power_features", "power-features", "power_features", "the power transform of the features";
     /// The method that samples the posterior: `nuts`, `collapsed` or `tempered`.
     Method = "method", "method", "method", "method", "the method";
-    /// The standard deviation of the weights that chains start from.
-    StartSd = "start_sd", "start_sd", "start-sd", "start_sd", "the starts' standard deviation";
     /// The acceptance probability that warm-up aims at.
     TargetAccept = "target_accept", "target_accept", "target-accept", "target_accept", "the target of acceptance";
     /// The number of chains.

@@ -116,17 +116,6 @@ fn rows_scales_ranges_and_draws_are_those_of_the_parts() {
     }
 }
 
-#[test]
-fn chains_start_as_far_apart_as_asked() {
-    let start = |sd: f64| {
-        let fit = recipe().start_sd(sd).warmup(0).draws(1).fit(&data(60)).unwrap();
-        assert!(fit.recipe().to_string().contains(&format!("N(0, {sd}^2)")));
-        fit.draws().values().iter().map(|v| v.abs()).fold(0.0, f64::max)
-    };
-    assert!(start(1e-6) < start(3.0));
-    assert!(recipe().start_sd(0.0).fit(&data(60)).unwrap_err().to_string().contains("above 0"));
-}
-
 /// A plan shows what is sampled, with nothing left open, and its run is the fit.
 #[test]
 fn a_plan_is_all_that_is_decided_and_its_run_is_the_fit() {

@@ -189,9 +189,6 @@ pub struct SamplerSettings {
     /// methods collapsed, mams and ensemble, else 0.8]
     #[arg(long, value_name = "PROBABILITY", allow_hyphen_values = true)]
     pub target_accept: Option<f64>,
-    /// The standard deviation of the weights that chains start from [default: 0.1]
-    #[arg(long, value_name = "SD", allow_hyphen_values = true)]
-    pub start_sd: Option<f64>,
     /// Iterations of warm-up of each chain; of an ensemble, all but the last 100 (at most half) are steps
     /// of its optimisation [default: 1000, of an ensemble 4100; 150 to 1000 by the time where the data
     /// choose the model]
@@ -284,7 +281,6 @@ impl Config {
             sampler: SamplerSettings {
                 method: None,
                 target_accept: None,
-                start_sd: None,
                 chains: None,
                 warmup: None,
                 draws: None,
@@ -701,7 +697,6 @@ impl SamplerSettings {
         let Self {
             method,
             target_accept,
-            start_sd,
             chains,
             warmup,
             draws,
@@ -724,7 +719,6 @@ impl SamplerSettings {
             .with(time, Recipe::within)
             .with(*run_until, |recipe, Chosen(end)| recipe.run_until(end))
             .with(*target_accept, Recipe::target_accept)
-            .with(*start_sd, Recipe::start_sd)
             .with(*method, |recipe, Chosen(method)| recipe.method(method))
             .with(*chains, Recipe::chains)
             .with(*warmup, Recipe::warmup)

@@ -25,7 +25,6 @@ pub struct Settings {
     power_features: Option<bool>,
     method: Option<String>,
     target_accept: Option<f64>,
-    start_sd: Option<f64>,
     chains: Option<usize>,
     warmup: Option<usize>,
     draws: Option<usize>,
@@ -76,9 +75,6 @@ impl Settings {
         }
         if let Some(weights) = &self.weight_prior {
             recipe = recipe.weights(weights.prior()?);
-        }
-        if let Some(sd) = self.start_sd {
-            recipe = recipe.start_sd(sd);
         }
         if let Some(chains) = self.chains {
             recipe = recipe.chains(chains);

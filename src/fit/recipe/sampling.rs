@@ -237,11 +237,7 @@ impl Recipe {
             centre[bias].fill(mean); //~ count-bias
         }
         //~ starts-of-fit
-        let sd = self.settings.start_sd.unwrap_or(START);
-        if !(sd > 0.0 && sd.is_finite()) {
-            return Err(Error::argument("start_sd", sd, "above 0").of(Setting::StartSd));
-        }
-        let start = Init::Around { centre, sd };
+        let start = Init::Around { centre, sd: START };
         let Sizes { chains, warmup, draws } = self.sizes();
         let start = match self.ascends() {
             true => self.ascended(plan, posterior, &start)?,

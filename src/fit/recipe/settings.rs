@@ -54,9 +54,6 @@ pub struct Settings {
     /// The acceptance that warm-up aims at: [`Recipe::target_accept`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_accept: Option<f64>,
-    /// The standard deviation of the weights that chains start from: [`Recipe::start_sd`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start_sd: Option<f64>,
     /// The number of chains: [`Recipe::chains`].
     pub chains: Option<usize>,
     /// The iterations of warm-up of each chain: [`Recipe::warmup`].
@@ -312,11 +309,6 @@ impl Recipe {
     /// divergent transitions.
     pub fn target_accept(self, probability: f64) -> Self {
         self.set(|settings| settings.target_accept = Some(probability))
-    }
-
-    /// The standard deviation of the weights that chains start from, above 0 (default: 0.1).
-    pub fn start_sd(self, sd: f64) -> Self {
-        self.set(|settings| settings.start_sd = Some(sd))
     }
 
     /// The number of chains, at least 1: of an ensemble the number of members, at least 2.

@@ -101,7 +101,6 @@ class Bnn(BaseEstimator):
     weight_prior: WeightPrior | float | None
     method: Method | None
     target_accept: float | None
-    start_sd: float | None
     chains: int | None
     warmup: int | None
     draws: int | None
@@ -224,7 +223,6 @@ class Bnn(BaseEstimator):
         self.weight_prior = weights["normal"]["sd"] if isinstance(weights, dict) else weights
         self.method = recipe["method"]
         self.target_accept = recipe.get("target_accept")
-        self.start_sd = recipe.get("start_sd")
         self.chains, self.warmup, self.draws = (recipe[k] for k in ("chains", "warmup", "draws"))
         self.run_until = "settled" if recipe.get("is_short") else None
         self.impute = recipe["imputed"]["of"] if "imputed" in recipe else None
@@ -723,7 +721,6 @@ class Bnn(BaseEstimator):
             ),
             "method": None if self.method is None else _name("method", self.method),
             "target_accept": self._target_accept(),
-            "start_sd": self.start_sd,
             "chains": None if self.chains is None else _whole("chains", self.chains, 1),
             "warmup": None if self.warmup is None else _whole("warmup", self.warmup, 0),
             "draws": None if self.draws is None else _whole("draws", self.draws, 1),

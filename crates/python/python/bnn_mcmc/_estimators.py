@@ -421,8 +421,6 @@ class BnnRegressor(_Numbers):
         The mean acceptance probability, between 0 and 1, that warm-up adapts the step size to. None
         is 0.9 for ``"collapsed"``, ``"mams"`` and ``"ensemble"``, else 0.8. A larger one makes
         smaller steps: 0.95 or 0.99 help where the verdict says that a few transitions diverged.
-    start_sd : float, default=None
-        The standard deviation of the weights that chains start from. None is 0.1.
     chains, warmup, draws : int, default=None
         The number of chains; iterations of warm-up, and draws, of each of them. None is 4, 1000 and
         1000; where the data choose the model, 150 to 300 iterations (until chains have converged,
@@ -532,7 +530,6 @@ class BnnRegressor(_Numbers):
         response_transform: ResponseTransform | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
-        start_sd: float | None = None,
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
@@ -598,7 +595,6 @@ class BnnCounts(_Numbers):
         exposure: str | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
-        start_sd: float | None = None,
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
@@ -655,7 +651,6 @@ class BnnSurvival(Bnn):
         noise: TimeNoise | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
-        start_sd: float | None = None,
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
@@ -930,7 +925,6 @@ class BnnClassifier(ClassifierMixin, Bnn):
         noise: ClassNoise | None = None,
         method: Method | None = None,
         target_accept: float | None = None,
-        start_sd: float | None = None,
         chains: int | None = None,
         warmup: int | None = None,
         draws: int | None = None,
