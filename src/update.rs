@@ -27,6 +27,8 @@
 use std::f64::consts::LN_2;
 use std::time::Instant;
 
+use ndarray::ArrayView2;
+
 use crate::data::Dataset;
 use crate::diagnostics::Psis;
 use crate::draws::{Draws, RunInfo, STATS};
@@ -184,88 +186,26 @@ impl Settings {
         transition: &Transition<Posterior<M, L>>,
     ) -> Result<Updated<M, L>, Error> {
         let began = Instant::now();
-        let (tune, walk) = (transition.tune, transition.walk);
-        draws.check_layout("parameters of the draws", posterior.layout())?;
-        if draws.info().approximation.is_some() {
-            let allowed = "draws of the posterior: weights correct for new rows alone";
-            return Err(Error::argument("draws", "of an approximation", allowed));
-        }
-        if draws.n_draws() < FEWEST {
-            let allowed = format!("at least {FEWEST} to be weighted");
-            return Err(Error::argument("draws of each chain", draws.n_draws(), allowed));
-        }
-        let n = draws.n_draws();
-        let particles = self.particles.unwrap_or((n / 10).max(PARTICLES.min(n)));
-        for (name, value, least) in [("particles", particles, 25), ("moves", self.moves, 1)] {
-            if value < least {
-                return Err(Error::argument(name, value, format!("at least {least}")));
-            }
-        }
-        let own = posterior.info();
-        if posterior.given(data)?.info() != own {
-            let allowed = "the rows that the posterior is given, scaled and in the same order";
-            return Err(Error::argument("data", "other rows", allowed));
-        }
-        if let (Some(found), Some(expected)) = (&draws.info().target, &own) {
-            found.check(expected)?;
-        }
+        let particles = self.checked(posterior, data, draws)?;
         let all = data.with_rows(rows)?;
         let (target, new) = (posterior.given(&all)?, posterior.given(rows)?);
-        let numbers = draws.chain_numbers();
-        let mut chains: Vec<Chain> = (draws.values().outer_iter().zip(numbers))
-            .map(|(values, number)| Chain {
-                particles: values.rows().into_iter().map(|q| q.to_vec()).collect(),
-                log_lik: Vec::new(),
-                rng: ChainRng::new(self.seed, number as u64).child(STREAM).child(all.rows() as u64),
-                kernel: Vec::new(),
-                drawn: Vec::new(),
-                gradients: 0,
-            })
-            .collect();
+        let mut chains = self.chains(draws, all.rows());
         weigh(&mut chains, &new)?;
         let pareto_k = chains.iter().map(|chain| chain.weights(1.0).k).fold(f64::NAN, f64::max);
-
-        let mut powers = Vec::new();
-        if chains.iter().all(|chain| chain.weights(1.0).are_enough()) {
-            powers.push(1.0);
-            let n = draws.n_draws();
-            threads::each(&mut chains, &|_, chain| {
-                chain.resample(1.0, n);
-                let mut ws = target.workspace();
-                chain.drawn = (chain.particles.iter())
-                    .map(|q| Drawn { q: q.clone(), stats: stats(&target, q, &mut ws) })
-                    .collect();
-            });
-        }
-        if powers.is_empty() {
-            threads::try_each(&mut chains, &|chain| tune(chain, &target))?;
-            let of_a_move = gradients(&chains) as f64 / TUNED as f64;
-            let doublings = -ln(next_power(&chains, 0.0)) / LN_2;
-            self.check_gradients(&chains, (1.0 + doublings) * particles as f64 * of_a_move)?;
-        }
-        while powers.last() != Some(&1.0) {
-            let before = powers.last().copied().unwrap_or(0.0);
-            if powers.len() == MOST_POWERS {
-                let allowed = format!("at most {MOST_POWERS}: fit all rows");
-                return Err(Error::argument(
-                    "powers that the new rows need",
-                    powers.len() + 1,
-                    allowed,
-                ));
+        let powers = match chains.iter().all(|chain| chain.weights(1.0).are_enough()) {
+            true => {
+                resampled(&mut chains, &target, draws.n_draws());
+                vec![1.0]
             }
-            let power = next_power(&chains, before);
-            powers.push(power);
-            let moves = if power == 1.0 { self.moves } else { 1 };
-            let bridge = posterior.given(&at_power(&all, data.rows(), power)?)?;
-            threads::try_each(&mut chains, &|chain| {
-                chain.resample(power - before, particles);
-                walk(chain, &bridge, moves)
-            })?;
-            weigh(&mut chains, &new)?;
-            if power < 1.0 {
-                self.check_gradients(&chains, 0.0)?;
+            false => {
+                threads::try_each(&mut chains, &|chain| (transition.tune)(chain, &target))?;
+                let of_a_move = gradients(&chains) as f64 / TUNED as f64;
+                let doublings = -ln(next_power(&chains, 0.0)) / LN_2;
+                self.check_gradients(&chains, (1.0 + doublings) * particles as f64 * of_a_move)?;
+                let bridge = |power| posterior.given(&at_power(&all, data.rows(), power)?);
+                self.moved(&mut chains, (particles, &new), bridge, transition)?
             }
-        }
+        };
         let gradient_evals = gradients(&chains);
         let rows = chains.into_iter().map(|chain| {
             let (values, stats): (Vec<Vec<f64>>, Vec<[f64; STATS.len()]>) =
@@ -291,6 +231,85 @@ impl Settings {
         let names = STATS.map(String::from).to_vec();
         let draws = Draws::from_chains(posterior.layout().clone(), names, rows.collect(), info);
         Ok(Updated { posterior: target, draws, pareto_k, powers, gradient_evals })
+    }
+
+    /// The number of particles of each chain; an error unless `draws` are of the posterior of `data`.
+    fn checked<M: Model + Clone, L: Likelihood + Clone>(
+        &self,
+        posterior: &Posterior<M, L>,
+        data: &Dataset,
+        draws: &Draws,
+    ) -> Result<usize, Error> {
+        draws.check_layout("parameters of the draws", posterior.layout())?;
+        if draws.info().approximation.is_some() {
+            let allowed = "draws of the posterior: weights correct for new rows alone";
+            return Err(Error::argument("draws", "of an approximation", allowed));
+        }
+        if draws.n_draws() < FEWEST {
+            let allowed = format!("at least {FEWEST} to be weighted");
+            return Err(Error::argument("draws of each chain", draws.n_draws(), allowed));
+        }
+        let n = draws.n_draws();
+        let particles = self.particles.unwrap_or((n / 10).max(PARTICLES.min(n)));
+        for (name, value, least) in [("particles", particles, 25), ("moves", self.moves, 1)] {
+            if value < least {
+                return Err(Error::argument(name, value, format!("at least {least}")));
+            }
+        }
+        let own = posterior.info();
+        if posterior.given(data)?.info() != own {
+            let allowed = "the rows that the posterior is given, scaled and in the same order";
+            return Err(Error::argument("data", "other rows", allowed));
+        }
+        if let (Some(found), Some(expected)) = (&draws.info().target, &own) {
+            found.check(expected)?;
+        }
+        Ok(particles)
+    }
+
+    /// The draws as particles, for an update to so many rows.
+    fn chains(&self, draws: &Draws, rows: usize) -> Vec<Chain> {
+        let of_chain = |(values, number): (ArrayView2<f64>, usize)| Chain {
+            particles: values.rows().into_iter().map(|q| q.to_vec()).collect(),
+            log_lik: Vec::new(),
+            rng: ChainRng::new(self.seed, number as u64).child(STREAM).child(rows as u64),
+            kernel: Vec::new(),
+            drawn: Vec::new(),
+            gradients: 0,
+        };
+        draws.values().outer_iter().zip(draws.chain_numbers()).map(of_chain).collect()
+    }
+
+    /// Moves the chains through the `bridge` of posteriors in which the new rows have a power, and returns the powers.
+    fn moved<M: Model, L: Likelihood>(
+        &self,
+        chains: &mut [Chain],
+        (particles, new): (usize, &Posterior<M, L>),
+        bridge: impl Fn(f64) -> Result<Posterior<M, L>, Error>,
+        transition: &Transition<Posterior<M, L>>,
+    ) -> Result<Vec<f64>, Error> {
+        let mut powers = Vec::new();
+        while powers.last() != Some(&1.0) {
+            let before = powers.last().copied().unwrap_or(0.0);
+            if powers.len() == MOST_POWERS {
+                let (found, name) = (powers.len() + 1, "powers that the new rows need");
+                let allowed = format!("at most {MOST_POWERS}: fit all rows");
+                return Err(Error::argument(name, found, allowed));
+            }
+            let power = next_power(chains, before);
+            powers.push(power);
+            let moves = if power == 1.0 { self.moves } else { 1 };
+            let bridge = bridge(power)?;
+            threads::try_each(chains, &|chain| {
+                chain.resample(power - before, particles);
+                (transition.walk)(chain, &bridge, moves)
+            })?;
+            weigh(chains, new)?;
+            if power < 1.0 {
+                self.check_gradients(chains, 0.0)?;
+            }
+        }
+        Ok(powers)
     }
 
     /// An error if the gradients so far and so many more exceed the most.
@@ -385,6 +404,17 @@ fn weigh<M: Model, L: Likelihood>(
             Err(Error::argument("log likelihood of the new rows", l, allowed))
         }
     }
+}
+
+/// Draws `n` of each chain's particles by their weights, which end it.
+fn resampled<T: Target>(chains: &mut [Chain], target: &T, n: usize) {
+    threads::each(chains, &|_, chain| {
+        chain.resample(1.0, n);
+        let mut ws = target.workspace();
+        chain.drawn = (chain.particles.iter())
+            .map(|q| Drawn { q: q.clone(), stats: stats(target, q, &mut ws) })
+            .collect();
+    });
 }
 
 /// The largest power after `before`, and at most 1, at which the weights of each chain keep half of its different particles.

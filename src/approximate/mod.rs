@@ -15,8 +15,7 @@
 //! | [`Swag`] | a normal distribution with the moments of an optimiser's iterates, one for each start | any number |
 //! | [`Dropout`] | one network, without a random subset of its hidden units in each draw | any number |
 //!
-//! [`Distil`] trains one network to predict what many draws predict on average, and [`WideLimit`] is the
-//! model that a network becomes with ever more units: a Gaussian process, whose evidence is exact.
+//! [`Distil`] trains one network to predict what many draws predict on average.
 //!
 //! Draws of two approximations by the same seed share their random numbers: give members of a
 //! mixture a seed each.
@@ -32,7 +31,6 @@ mod laplace;
 mod masked;
 mod swag;
 mod variational;
-mod wide_limit;
 
 pub use distil::{Distil, DistillationLoss, Distilled, Student};
 pub use dropout::{Dropout, DropoutFit};
@@ -42,7 +40,6 @@ pub use swag::{Swag, SwagFit};
 pub use variational::{
     DensitySamples, Elbo, Expectation, LocalNoise, MeanField, VariationalFit, WeightSamples,
 };
-pub use wide_limit::{WideLimit, WideLimitWorkspace};
 
 use std::time::Instant;
 

@@ -79,84 +79,108 @@ impl Draws {
         let text = decode(&bytes, 1).map_err(|found| problem(found).advise(advice))?;
 
         let mut rows = Rows::new(text, Separator::Char(','));
+        let columns = CsvColumns::of(&mut rows).map_err(problem)?;
+        let chains = columns.chains(&rows, table)?;
+        columns.draws(&rows, &chains, table)
+    }
+}
+
+/// The columns of draws in a CSV file.
+struct CsvColumns<'t> {
+    header: Vec<Cow<'t, str>>,
+    chain: Option<usize>,
+    draw: Option<usize>,
+    parameters: Vec<usize>,
+    names: Vec<String>,
+}
+
+/// The chains of draws in a CSV file, in order of appearance.
+#[derive(Default)]
+struct CsvChains<'t> {
+    places: HashMap<Cow<'t, str>, usize>,
+    /// The number of draws of each.
+    n_draws: usize,
+}
+
+impl CsvChains<'_> {
+    fn label(&self, chain: usize) -> String {
+        let found = self.places.iter().find(|(_, place)| **place == chain);
+        found.map_or("".into(), |(label, _)| shown(label))
+    }
+}
+
+impl<'t> CsvColumns<'t> {
+    fn of(rows: &mut Rows<'t>) -> Result<Self, String> {
         rows.verbatim = true;
-        let header = rows.first().map_err(problem)?;
+        let header = rows.first()?;
         rows.verbatim = false;
-        let width = header.len();
         let find = |name: &str| header.iter().position(|h| h == name);
-        let (chain_column, draw_column) = (find("chain"), find("draw"));
-        let is_parameter = |i: &usize| Some(*i) != chain_column && Some(*i) != draw_column;
-        let columns: Vec<usize> = (0..width).filter(is_parameter).collect();
-        if columns.is_empty() {
-            return Err(problem("it has no column besides `chain` and `draw`".into()));
+        let (chain, draw) = (find("chain"), find("draw"));
+        let is_parameter = |i: &usize| Some(*i) != chain && Some(*i) != draw;
+        let parameters: Vec<usize> = (0..header.len()).filter(is_parameter).collect();
+        if parameters.is_empty() {
+            return Err("it has no column besides `chain` and `draw`".into());
         }
         let names: Vec<String> =
-            columns.iter().map(|i| unguarded(&header[*i]).to_string()).collect();
+            parameters.iter().map(|i| unguarded(&header[*i]).to_string()).collect();
         let mut seen = HashSet::with_capacity(names.len());
         if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
-            return Err(problem(format!("two columns are called `{}`", shown(twice))));
+            return Err(format!("two columns are called `{}`", shown(twice)));
         }
-        drop(seen);
+        Ok(Self { header, chain, draw, parameters, names })
+    }
 
-        // A first pass counts the draws of each chain; chains are in order of appearance.
-        let mut chains: HashMap<Cow<str>, usize> = HashMap::new();
+    /// A first pass counts the draws of each chain.
+    fn chains(&self, rows: &Rows<'t>, table: &str) -> Result<CsvChains<'t>, Error> {
+        let problem = |problem: String| Error::table(table, problem);
+        let mut chains = CsvChains::default();
         let mut sizes: Vec<usize> = Vec::new();
-        rows.each(table, ("the header", width), &mut |_, cells| {
-            let label = chain_column.map_or("", |c| &cells[c]);
-            match chains.get(label) {
+        rows.each(table, ("the header", self.header.len()), &mut |_, cells| {
+            let label = self.chain.map_or("", |c| &cells[c]);
+            match chains.places.get(label) {
                 Some(&chain) => sizes[chain] += 1,
                 None => {
-                    let label = chain_column.map_or(Cow::Borrowed(""), |c| cells[c].clone());
-                    chains.insert(label, sizes.len());
+                    let label = self.chain.map_or(Cow::Borrowed(""), |c| cells[c].clone());
+                    chains.places.insert(label, sizes.len());
                     sizes.push(1);
                 }
             }
             Ok(())
         })?;
-        let label = |chain: usize| {
-            chains.iter().find(|(_, c)| **c == chain).map_or("".into(), |(label, _)| shown(label))
-        };
         let Some(&n_draws) = sizes.first() else {
             return Err(problem("it has a header but no draws".into()));
         };
-        if let Some(chain) = sizes.iter().position(|size| *size != n_draws) {
-            return Err(problem(format!(
+        chains.n_draws = n_draws;
+        match sizes.iter().position(|size| *size != n_draws) {
+            None => Ok(chains),
+            Some(chain) => Err(problem(format!(
                 "chain {} has {}, chain {} has {n_draws}: all must have the same number",
-                label(chain),
+                chains.label(chain),
                 count(sizes[chain], "draw"),
-                label(0)
-            )));
+                chains.label(0)
+            ))),
         }
+    }
 
-        // A second one puts the numbers where they belong.
-        let (n_chains, dim) = (sizes.len(), columns.len());
-        let n_order = usize::from(draw_column.is_some());
+    /// A second pass puts the numbers where they belong.
+    fn draws(self, rows: &Rows<'t>, chains: &CsvChains<'t>, table: &str) -> Result<Draws, Error> {
+        let problem = |problem: String| Error::table(table, problem);
+        let (n_chains, n_draws) = (chains.places.len(), chains.n_draws);
+        let (dim, n_order) = (self.parameters.len(), usize::from(self.draw.is_some()));
         let size = [(n_chains, "chains"), (n_draws, "draws"), (dim + n_order, "columns")];
         memory::check::<f64>(&format!("draws of {table}"), &size, "read fewer of them")?;
         let mut values = vec![0.0; n_chains * n_draws * dim];
         let mut draws = vec![0.0; n_chains * n_draws * n_order];
-        let mut left = sizes;
-        rows.each(table, ("the header", width), &mut |row, cells| {
-            let number = |column: usize| -> Result<f64, Error> {
-                let text = &cells[column];
-                text.parse().map_err(|_| Error::Cell {
-                    table: table.into(),
-                    row: Row::Line(row),
-                    column: shown(&header[column]),
-                    problem: match text.is_empty() {
-                        true => "the value is missing".into(),
-                        false => format!("`{}` is not a number", shown(text)),
-                    },
-                    advice: Vec::new(),
-                })
-            };
-            let chain = chains[chain_column.map_or("", |c| &cells[c])];
+        let mut left = vec![n_draws; n_chains];
+        rows.each(table, ("the header", self.header.len()), &mut |row, cells| {
+            let number = |column: usize| self.number(&cells[column], column, row, table);
+            let chain = chains.places[self.chain.map_or("", |c| &cells[c])];
             let at = (chain + 1) * n_draws - left[chain];
             left[chain] -= 1;
-            if let Some(column) = draw_column {
+            if let Some(column) = self.draw {
                 draws[at] = number(column)?;
             }
-            for (value, column) in values[at * dim..].iter_mut().zip(&columns) {
+            for (value, column) in values[at * dim..].iter_mut().zip(&self.parameters) {
                 *value = number(*column)?;
             }
             Ok(())
@@ -169,14 +193,27 @@ impl Draws {
             let mut order: Vec<usize> = (0..n_draws).collect();
             order.sort_unstable_by(|a, b| draws[*a].total_cmp(&draws[*b]).then(a.cmp(b)));
             if let Some(pair) = order.windows(2).find(|pair| draws[pair[0]] == draws[pair[1]]) {
-                let (draw, chain) = (draws[pair[0]], label(chain));
+                let (draw, chain) = (draws[pair[0]], chains.label(chain));
                 return Err(problem(format!("draw {draw} of chain {chain} is there twice")));
             }
             reorder(values, dim, &mut order);
         }
         let values = Array3::from_shape_vec((n_chains, n_draws, dim), values)
             .map_err(|e| problem(e.to_string()))?;
-        Draws::new(Layout::from_parameter_names(&names), values)
+        Draws::new(Layout::from_parameter_names(&self.names), values)
+    }
+
+    fn number(&self, text: &str, column: usize, row: usize, table: &str) -> Result<f64, Error> {
+        text.parse().map_err(|_| Error::Cell {
+            table: table.into(),
+            row: Row::Line(row),
+            column: shown(&self.header[column]),
+            problem: match text.is_empty() {
+                true => "the value is missing".into(),
+                false => format!("`{}` is not a number", shown(text)),
+            },
+            advice: Vec::new(),
+        })
     }
 }
 

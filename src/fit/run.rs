@@ -12,6 +12,7 @@ use super::rows::Sum;
 use super::saved::{DATA, FIT, Read, Saved, draws, other_fit, problem, read};
 use super::{Fit, Plan, parts};
 use crate::Error;
+use crate::draws::Draws;
 use crate::message::Advice;
 
 /// The state of a run's folder.
@@ -141,8 +142,7 @@ impl Wanted<'_> {
     /// Runs, or goes on. The folder is locked.
     fn run(self) -> Result<Fit, Error> {
         let Self { folder, data, saved, .. } = &self;
-        let [fit_path, data_path, checkpoint] =
-            [FIT, DATA, CHECKPOINT].map(|name| folder.join(name));
+        let [data_path, checkpoint] = [DATA, CHECKPOINT].map(|name| folder.join(name));
         let had_data = data_path.exists();
         // A folder that cannot be tidied does no harm.
         let _ = tidy(folder);
@@ -186,32 +186,39 @@ impl Wanted<'_> {
             _ => {}
         }
         let sampled = self.plan.recipe.sample(&self.plan, Some(&checkpoint));
-        let draws = sampled.map_err(|error| {
-            // A setting that the sampler refuses does not claim the folder, and changes nothing there.
-            match &there {
-                // The model may be one that a search has found.
-                There::Unfinished(there) => {
-                    let _ = write_json(folder, there); //~ chosen-model-stays
-                }
-                There::Nothing if checkpoint.exists() => {}
-                There::Nothing => {
-                    let data = (!had_data).then_some(&data_path);
-                    for path in [&fit_path].into_iter().chain(data) {
-                        let _ = fs::remove_file(path);
-                    }
-                }
-                There::Damaged(damage) => {
-                    let both =
-                        format!("{damage}; it cannot be rebuilt from the checkpoint: {error}");
-                    return problem(folder, both);
-                }
-                There::Fewer | There::Whole(..) => {}
-            }
-            error
-        })?;
+        let draws = sampled.map_err(|error| self.refused(error, &there, had_data))?;
         if let There::Damaged(error) = &there {
             said.push(rebuilt(error, "rebuilt from the checkpoint"));
         }
+        self.kept(draws, said)
+    }
+
+    /// The error of a sampler that has not begun: it does not claim the folder, and leaves it as it was.
+    fn refused(&self, error: Error, there: &There, had_data: bool) -> Error {
+        let folder = self.folder;
+        match there {
+            // The model may be one that a search has found.
+            There::Unfinished(there) => {
+                let _ = write_json(folder, there); //~ chosen-model-stays
+            }
+            There::Nothing if folder.join(CHECKPOINT).exists() => {}
+            There::Nothing => {
+                let data = (!had_data).then_some(DATA);
+                for name in [FIT].into_iter().chain(data) {
+                    let _ = fs::remove_file(folder.join(name));
+                }
+            }
+            There::Damaged(damage) => {
+                let both = format!("{damage}; it cannot be rebuilt from the checkpoint: {error}");
+                return problem(folder, both);
+            }
+            There::Fewer | There::Whole(..) => {}
+        }
+        error
+    }
+
+    /// The fit of these draws, saved in the folder unless the run was stopped; what was said is of files that are written anew.
+    fn kept(self, draws: Draws, said: Vec<String>) -> Result<Fit, Error> {
         let Self { folder, data, plan, .. } = self;
         let was_open = plan.recipe.has_open_draws();
         let plan = plan.ended(&draws);

@@ -7,7 +7,7 @@ use std::fmt;
 use ndarray::{ArrayView1, ArrayView4, s};
 
 use super::recipe::FitPosterior;
-use super::{AnyLikelihood, Fit, Method, Network, Origin, Outside, Plan, range};
+use super::{AnyLikelihood, Fit, Method, Network, Origin, Outside, Plan, Recipe, range};
 use crate::Error;
 use crate::data::{Dataset, Response, new_group};
 use crate::kernel::Algorithm;
@@ -128,16 +128,7 @@ impl Fit {
             return Err(Error::argument("data", "a table completed by imputation", allowed));
         }
         let all = data.with_rows(rows)?;
-        for column in recipe.reader.groupings() {
-            let name = new_group(column);
-            let place = rows.feature_names().iter().position(|own| *own == name);
-            let is_new = |row: &usize| place.is_some_and(|j| rows.x()[[*row, j]] != 0.0);
-            if let Some(row) = (0..rows.rows()).find(is_new) {
-                let found = format!("new in row {row} of the new rows");
-                let allowed = "of those of before, which have an intercept: fit all rows";
-                return Err(Error::argument(format!("group of `{column}`"), found, allowed));
-            }
-        }
+        check_groups(recipe, rows)?;
         let repeated = repeated(self.training(), rows);
         let drift = drift(self, rows)?;
         let outside = range::outside(rows.x().view(), ranges);
@@ -206,6 +197,21 @@ impl Fit {
             None => run(),
         }
     }
+}
+
+/// An error if a row belongs to a group that has no intercept.
+fn check_groups(recipe: &Recipe, rows: &Dataset) -> Result<(), Error> {
+    for column in recipe.reader.groupings() {
+        let name = new_group(column);
+        let place = rows.feature_names().iter().position(|own| *own == name);
+        let is_new = |row: &usize| place.is_some_and(|j| rows.x()[[*row, j]] != 0.0);
+        if let Some(row) = (0..rows.rows()).find(is_new) {
+            let found = format!("new in row {row} of the new rows");
+            let allowed = "of those of before, which have an intercept: fit all rows";
+            return Err(Error::argument(format!("group of `{column}`"), found, allowed));
+        }
+    }
+    Ok(())
 }
 
 /// The number of `rows` that are in `data`, too, with the same response.

@@ -21,4 +21,3 @@ mod surrogates;
 mod textbook;
 mod transforms;
 mod weights;
-mod wide_limit;

@@ -1,6 +1,6 @@
 //! Weights of rows: a row of weight w is w rows that are equal to it, in every density, derivative, score and scaling.
 
-use bnn_mcmc::approximate::{LaplaceApproximation, WideLimit};
+use bnn_mcmc::approximate::LaplaceApproximation;
 use bnn_mcmc::data::{Standardise, Transform};
 use bnn_mcmc::likelihood::{Censored, SecondOrderLikelihood};
 use bnn_mcmc::model::{LogSd, NonCentred, Skip};
@@ -449,8 +449,6 @@ fn weights_that_are_none_are_refused_and_extreme_ones_are_right() {
     let density = a.log_density(&q, &mut a.workspace());
     assert!(density.total().is_finite());
     assert_eq!(density, b.log_density(&q, &mut b.workspace()));
-    let one = data.select_features(["x1"]).unwrap();
-    refused!(WideLimit::new(&one), Argument { name: "weights of rows" });
     // Weights stay with their rows.
     let (train, test) = data.train_test_split(0.3, 1).unwrap();
     assert_eq!(train.total_weight() + test.total_weight(), data.total_weight());

@@ -49,51 +49,7 @@ impl Recipe {
         let network = Mlp::new(&sizes, self.settings.activation)
             .map_err(|error| error.of(Setting::Hidden))?;
         let network = self.network(network, groups, &groupings, train.response().width())?;
-        let output = format!("w{}", self.layers().len());
-        let mut priors = match self.prior() {
-            WeightPrior::FanIn => Priors::by_fan_in(&network),
-            WeightPrior::Normal { sd } => {
-                let normal = Normal::new(0.0, sd).map_err(|error| error.of(Setting::WeightsSd))?;
-                Priors::all(normal)
-            }
-            WeightPrior::Ard => {
-                Priors::by_fan_in(&network).ard("w0", RELEVANCE, LogHalfCauchy::new(1.0)?)
-            }
-            WeightPrior::Horseshoe => Priors::by_fan_in(&network).horseshoe(
-                "w0",
-                RELEVANCE,
-                HORSESHOE,
-                LogHalfCauchy::new(1.0)?,
-            ),
-            WeightPrior::Scales => {
-                let of_outputs = self.kind().output_scale();
-                let relevance = self.scale(if self.decided.curves { of_outputs } else { 1.0 })?;
-                let mut priors = Priors::by_fan_in(&network).with(RELEVANCE, relevance);
-                if self.decided.curves {
-                    // One scale for the line of a feature, and one for its curves.
-                    priors = priors.with("w0", Normal::new(0.0, 1.0)?);
-                }
-                // Standard weights have the prior of fan-in, and their scale is relative to it.
-                let is_sampled = network.layout().range(OUTPUTS).is_some();
-                let mut parts = Vec::new();
-                if let Some(units) = self.layers().last() {
-                    parts.push((output.as_str(), OUTPUTS, *units));
-                }
-                if self.has_skip() {
-                    parts.push(("skip", OF_SKIP, sizes[0]));
-                }
-                for (block, log_variance, inputs) in parts {
-                    priors = match is_sampled {
-                        true => priors.with(log_variance, self.scale(of_outputs)?),
-                        false => {
-                            let scale = self.scale(of_outputs / (inputs as f64).sqrt())?;
-                            priors.hierarchical(block, log_variance, scale)
-                        }
-                    };
-                }
-                priors
-            }
-        };
+        let mut priors = self.priors_of_weights(&network, features)?;
         for (column, _) in &groupings {
             //~ groups-of-fit
             let scale = LogHalfT::new(GROUPS, self.group_scale())?;
@@ -105,6 +61,58 @@ impl Recipe {
             priors = priors.with(&self.output_bias(), Normal::new(mean, sd)?);
         }
         Posterior::new(network, likelihood, train, priors)
+    }
+
+    /// The priors of the network's weights, for so many features.
+    fn priors_of_weights(&self, network: &Network, features: usize) -> Result<Priors, Error> {
+        Ok(match self.prior() {
+            WeightPrior::FanIn => Priors::by_fan_in(network),
+            WeightPrior::Normal { sd } => {
+                let normal = Normal::new(0.0, sd).map_err(|error| error.of(Setting::WeightsSd))?;
+                Priors::all(normal)
+            }
+            WeightPrior::Ard => {
+                Priors::by_fan_in(network).ard("w0", RELEVANCE, LogHalfCauchy::new(1.0)?)
+            }
+            WeightPrior::Horseshoe => Priors::by_fan_in(network).horseshoe(
+                "w0",
+                RELEVANCE,
+                HORSESHOE,
+                LogHalfCauchy::new(1.0)?,
+            ),
+            WeightPrior::Scales => self.priors_of_scales(network, features)?,
+        })
+    }
+
+    /// The priors of [`WeightPrior::Scales`].
+    fn priors_of_scales(&self, network: &Network, features: usize) -> Result<Priors, Error> {
+        let output = format!("w{}", self.layers().len());
+        let of_outputs = self.kind().output_scale();
+        let relevance = self.scale(if self.decided.curves { of_outputs } else { 1.0 })?;
+        let mut priors = Priors::by_fan_in(network).with(RELEVANCE, relevance);
+        if self.decided.curves {
+            // One scale for the line of a feature, and one for its curves.
+            priors = priors.with("w0", Normal::new(0.0, 1.0)?);
+        }
+        // Standard weights have the prior of fan-in, and their scale is relative to it.
+        let is_sampled = network.layout().range(OUTPUTS).is_some();
+        let mut parts = Vec::new();
+        if let Some(units) = self.layers().last() {
+            parts.push((output.as_str(), OUTPUTS, *units));
+        }
+        if self.has_skip() {
+            parts.push(("skip", OF_SKIP, features));
+        }
+        for (block, log_variance, inputs) in parts {
+            priors = match is_sampled {
+                true => priors.with(log_variance, self.scale(of_outputs)?),
+                false => {
+                    let scale = self.scale(of_outputs / (inputs as f64).sqrt())?;
+                    priors.hierarchical(block, log_variance, scale)
+                }
+            };
+        }
+        Ok(priors)
     }
 
     /// The network with the parts that the recipe asks for. Scales of an output layer that is

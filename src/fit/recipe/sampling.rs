@@ -218,6 +218,22 @@ impl Recipe {
         self.settings.method == Some(Method::Ensemble)
     }
 
+    /// The starting points of the chains.
+    fn start(&self, plan: &Plan, posterior: &FitPosterior) -> Result<Init, Error> {
+        let mut centre = vec![0.0; posterior.dim()];
+        if let (Some((mean, _)), Some(bias)) =
+            (self.prior_of_bias(plan.own_train()), posterior.layout().range(&self.output_bias()))
+        {
+            centre[bias].fill(mean); //~ count-bias
+        }
+        //~ starts-of-fit
+        let start = Init::Around { centre, sd: START };
+        match self.ascends() {
+            true => self.ascended(plan, posterior, &start),
+            false => Ok(start),
+        }
+    }
+
     pub(super) fn sample_by<'t, A>(
         &'t self,
         plan: &'t Plan,
@@ -230,19 +246,8 @@ impl Recipe {
     {
         // A network that is too large for memory is refused before anything of its size is made.
         check_layout(posterior.dim(), posterior.layout())?;
-        let mut centre = vec![0.0; posterior.dim()];
-        if let (Some((mean, _)), Some(bias)) =
-            (self.prior_of_bias(plan.own_train()), posterior.layout().range(&self.output_bias()))
-        {
-            centre[bias].fill(mean); //~ count-bias
-        }
-        //~ starts-of-fit
-        let start = Init::Around { centre, sd: START };
+        let start = self.start(plan, posterior)?;
         let Sizes { chains, warmup, draws } = self.sizes();
-        let start = match self.ascends() {
-            true => self.ascended(plan, posterior, &start)?,
-            false => start,
-        };
         //~ seed-of-fit
         let sampler = Sampler::new(posterior, algorithm).chains(chains).seed(self.seed_of_draws());
         let most = self.most_draws_of(posterior.dim().max(plan.own_train().rows()));
