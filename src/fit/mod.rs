@@ -6,6 +6,9 @@
 //! in the units of the table. It has no mathematics of its own: the rest of the crate works on
 //! [`Fit::posterior`] and [`Fit::draws`].
 //!
+//! What is asked for is a [`Recipe`], whose [`Settings`] are plain data; what is decided of a table before anything is sampled is a
+//! [`Plan`], which can be looked at; with its draws it is a `Fit`.
+//!
 //! ```no_run
 //! use bnn_mcmc::fit::Fit;
 //!
