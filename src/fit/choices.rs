@@ -73,6 +73,10 @@ pub enum Candidate {
     Network,
     /// For real responses: a network, else as [`LinearTransformed`](Self::LinearTransformed).
     NetworkTransformed,
+    /// A network whose inputs are each feature and, of those with six different values or more, its smooth curves, as of
+    /// [`Additive`](Self::Additive); else as [`NetworkTransformed`](Self::NetworkTransformed), of classes, counts and times as
+    /// [`Network`](Self::Network).
+    NetworkCurves,
     /// For real responses: [`NetworkTransformed`](Self::NetworkTransformed) with a scale of the noise that [depends on
     /// the features](super::Noise::HeteroscedasticStudentT).
     NetworkHeteroscedastic,
@@ -106,8 +110,10 @@ choice! { "model", Candidate {
         "A network with a linear part and sampled scales; of one real response with Student's t";
     Self::NetworkTransformed, Self::NetworkTransformed, "network_transformed",
         "Real responses: a network, Student's t after a power transform of the response";
+    Self::NetworkCurves, Self::NetworkCurves, "network_curves",
+        "A network of features and their smooth curves; else as network_transformed";
     Self::NetworkHeteroscedastic, Self::NetworkHeteroscedastic, "network_heteroscedastic",
-        "Real responses: the same, and the scale of the noise depends on the features";
+        "Real responses: as network_transformed, and the scale of the noise depends on the features";
     Self::NetworkDeep, Self::NetworkDeep, "network_deep",
         "Real responses: as network_transformed, with two hidden layers of 40 units";
     Self::NetworkHurdle, Self::NetworkHurdle, "network_hurdle", "Counts: a network, zeros apart";

@@ -213,7 +213,8 @@ impl Recipe {
             _ => ("hidden layers", "units"),
         };
         let skip = if self.has_skip() { ", and a linear part" } else { "" };
-        format!("{layers} of {} {word}, {}{skip}", units.join(", "), self.settings.activation)
+        let of = if self.decided.curves { ", of features and their curves" } else { "" };
+        format!("{layers} of {} {word}, {}{skip}{of}", units.join(", "), self.settings.activation)
     }
 
     /// Where the chains start.
@@ -321,7 +322,8 @@ impl Recipe {
                 let scale = self.kind().output_scale();
                 let half_t = format!("half-t with {SCALES} degrees of freedom");
                 let skip = if self.has_skip() { ", and of the linear part" } else { "" };
-                if self.decided.curves {
+                let of = if self.decided.curves { " and of its curve" } else { "" };
+                if self.decided.curves && self.layers().is_empty() {
                     return format!(
                         "N(0, 1), times a scale of the line and one of the curve of each feature, {half_t} ({scale}); {rest}{bias}"
                     );
@@ -332,7 +334,7 @@ impl Recipe {
                     );
                 }
                 format!(
-                    "{rest}, times scales, {half_t}: of each column of the table (1), of the outputs{skip} ({scale})"
+                    "{rest}, times scales, {half_t}: of each column of the table{of} (1), of the outputs{skip} ({scale})"
                 )
             }
             WeightPrior::Horseshoe => format!(

@@ -345,6 +345,39 @@ fn an_additive_function_is_found_and_saved() {
     assert!(far(3.0).is_finite() && far(30.0).is_finite());
 }
 
+/// A step of a sum of waves, which is no sum of curves and takes one layer of many units, is learnt by a network of curves, and the
+/// fit is the same after it was saved.
+#[test]
+fn a_network_of_curves_learns_waves_and_is_saved() {
+    let mut rng = ChainRng::new(8, 0);
+    let mut rows = |n: usize| {
+        let x = Array2::from_shape_simple_fn((n, 4), || 3.0 * rng.uniform() - 1.5);
+        let waves = |i: usize| x.row(i).iter().map(|x| (5.0 * x).sin()).sum::<f64>();
+        let y = Array1::from_shape_fn(n, |i| (1.5 * waves(i)).tanh() + 0.1 * rng.normal());
+        Dataset::regression(x, y).unwrap()
+    };
+    let (data, new) = (rows(300), rows(200));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let recipe = |model| Fit::regression("y").model(model).chains(2).warmup(200).draws(100);
+    let of_curves = recipe(Candidate::NetworkCurves).in_folder(&path).fit(&data).unwrap();
+    let network = recipe(Candidate::NetworkTransformed).fit(&data).unwrap();
+    let density =
+        |fit: &Fit| fit.predict(&new).unwrap().log_predictive_densities().unwrap().mean().unwrap();
+    let (found, without) = (density(&of_curves), density(&network));
+    assert!(found > without + 0.3, "{found} {without}");
+
+    let words = of_curves.recipe().to_string();
+    assert!(words.contains(
+        "one hidden layer of 20 units, tanh, and a linear part, of features and their curves"
+    ));
+    let loaded = Fit::load(&path).unwrap();
+    assert_eq!(density(&loaded), found);
+    assert_eq!(loaded.recipe().model_of_curves(), Some(Candidate::NetworkCurves));
+    let again = Fit::regression("y").chains(2).warmup(200).draws(100).in_folder(&path).fit(&data);
+    assert_eq!(again.unwrap().draws().values(), of_curves.draws().values());
+}
+
 /// A response that oscillates along one feature as fast as the other one says, which one layer of 20 units does not follow.
 #[test]
 #[ignore = "long"]
@@ -358,7 +391,7 @@ fn a_deep_network_is_tried_on_many_rows_where_a_network_is_best_long() {
     let y = Array1::from_shape_fn(250, |i| (3.0 * x[[i, 0]] * x[[i, 1]]).sin());
     let search = of(&Dataset::regression(x.clone(), y.insert_axis(ndarray::Axis(1))).unwrap());
     let last = search.tried.last().unwrap().candidate;
-    assert_eq!((search.tried.len(), last), (7, Candidate::NetworkDeep), "{search}");
+    assert_eq!((search.tried.len(), last), (8, Candidate::NetworkDeep), "{search}");
     scores(&search, Candidate::NetworkDeep);
 
     // Neither of fewer rows nor where a linear model is best.
@@ -392,8 +425,8 @@ fn the_time_of_a_fit_is_foreseen() {
     assert!(open.search.unwrap() > Duration::ZERO);
     assert_eq!(open.at_most, Some(Duration::from_secs(54)));
     let names: Vec<_> = open.runs.iter().map(|run| run.candidate.unwrap()).collect();
-    assert_eq!(names.len(), 6);
-    assert_eq!((names[0], names[5]), (Candidate::Linear, Candidate::NetworkHeteroscedastic));
+    assert_eq!(names.len(), 7);
+    assert_eq!((names[0], names[6]), (Candidate::Linear, Candidate::NetworkHeteroscedastic));
     assert!(open.runs.iter().all(|run| run.chains == 2 && run.time > Duration::ZERO));
     let said = open.to_string();
     assert!(
@@ -465,18 +498,24 @@ fn every_task_has_candidates_and_other_names_are_refused() {
     };
     let classes = Dataset::classification(x.clone(), class, ["a", "b", "c"]).unwrap();
     let (names, fit) = of(Fit::classification("y"), classes);
-    assert_eq!(names, "linear linear_transformed additive network");
+    assert_eq!(names, "linear linear_transformed additive network network_curves");
     assert!(fit.search().unwrap().coverage.is_empty());
     let counts = Dataset::counts(x.clone(), counts).unwrap();
     let (names, _) = of(Fit::counts("y"), counts.clone());
-    assert_eq!(names, "linear linear_transformed linear_hurdle additive network network_hurdle");
+    assert_eq!(
+        names,
+        "linear linear_transformed linear_hurdle additive network network_curves network_hurdle"
+    );
     let (names, _) = of(Fit::counts("y").noise(Noise::Poisson), counts.clone());
-    assert_eq!(names, "linear linear_transformed additive network");
+    assert_eq!(names, "linear linear_transformed additive network network_curves");
     let (names, _) = of(Fit::counts("y").power_features(true), counts.clone());
-    assert_eq!(names, "linear linear_hurdle additive network network_hurdle");
+    assert_eq!(names, "linear linear_hurdle additive network network_curves network_hurdle");
     let survival = Dataset::censored(x.clone(), times, ends).unwrap();
     let (names, _) = of(Fit::survival("y"), survival);
-    assert_eq!(names, "linear linear_transformed linear_weibull additive network network_weibull");
+    assert_eq!(
+        names,
+        "linear linear_transformed linear_weibull additive network network_curves network_weibull"
+    );
     let (names, fit) = of(Fit::regression(["y", "z"]), Dataset::regression(x, two).unwrap());
     assert_eq!(
         (names, fit.search().unwrap().coverage.len()),
@@ -493,7 +532,7 @@ fn every_task_has_candidates_and_other_names_are_refused() {
     let other = Fit::counts("y").model(Candidate::NetworkTransformed).fit(&counts);
     assert_eq!(
         other.unwrap_err().to_string(),
-        "`model` is network_transformed, but must be one of linear, linear_transformed, linear_hurdle, additive, network \
+        "`model` is network_transformed, but must be one of linear, linear_transformed, linear_hurdle, additive, network, network_curves \
          and network_hurdle for this response"
     );
     let job = Fit::counts("y").chains(4).only_chains(0..1).fit(&counts);

@@ -579,7 +579,7 @@ impl Config {
     pub fn chosen(mut self, recipe: &Recipe) -> Self {
         let chosen = recipe.as_settings().clone();
         self.model = ModelSettings {
-            model: recipe.is_additive().then_some(Chosen(Candidate::Additive)),
+            model: recipe.model_of_curves().map(Chosen),
             hidden: chosen.hidden,
             skip: chosen.skip.or(Some(false)),
             weights: Some(Chosen(chosen.weights.unwrap_or_default())),

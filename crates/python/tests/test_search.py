@@ -24,6 +24,7 @@ REAL = [
     "additive",
     "network",
     "network_transformed",
+    "network_curves",
     "network_heteroscedastic",
 ]
 
@@ -49,7 +50,7 @@ def test_the_data_choose_a_model_that_predicts_well(wave, fitted):
     assert isinstance(search, Search)
     assert (search.rows, list(search.tried)) == (150, REAL)
     # The mean is a wave.
-    assert search.chosen in REAL[3:] and fitted.diagnostics_["network"] == [2, 20, 1]
+    assert search.chosen in REAL[3:] and fitted.diagnostics_["network"][1:] == [20, 1]
     chosen, linear = search.tried[search.chosen], search.tried["linear"]
     assert chosen["difference"] == chosen["se_difference"] == 0
     assert linear["difference"] < -3 * linear["se_difference"] < 0
@@ -151,14 +152,16 @@ def test_parts_that_are_given_come_before_the_model(wave):
 @pytest.mark.parametrize(
     ("estimator", "models"),
     [
-        (BnnClassifier, "linear linear_transformed additive network"),
+        (BnnClassifier, "linear linear_transformed additive network network_curves"),
         (
             BnnCounts,
-            "linear linear_transformed linear_hurdle additive network network_hurdle",
+            "linear linear_transformed linear_hurdle additive network network_curves "
+            "network_hurdle",
         ),
         (
             BnnSurvival,
-            "linear linear_transformed linear_weibull additive network network_weibull",
+            "linear linear_transformed linear_weibull additive network network_curves "
+            "network_weibull",
         ),
     ],
 )

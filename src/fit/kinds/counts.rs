@@ -107,6 +107,7 @@ impl Kind for Counts {
             (Candidate::LinearHurdle, APART, Transform::None),
             (Candidate::Additive, None, Transform::None),
             (Candidate::Network, None, Transform::None),
+            (Candidate::NetworkCurves, None, Transform::None),
             (Candidate::NetworkHurdle, APART, Transform::None),
         ]
     }

@@ -96,6 +96,7 @@ pub(in crate::fit) trait Kind {
             (Candidate::LinearTransformed, None, Transform::None),
             (Candidate::Additive, None, Transform::None),
             (Candidate::Network, None, Transform::None),
+            (Candidate::NetworkCurves, None, Transform::None),
         ]
     }
 

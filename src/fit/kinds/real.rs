@@ -25,6 +25,7 @@ const ONE: &[Variant] = &[
     (Candidate::Additive, T, Transform::YeoJohnson),
     (Candidate::Network, T, Transform::None),
     (Candidate::NetworkTransformed, T, Transform::YeoJohnson),
+    (Candidate::NetworkCurves, T, Transform::YeoJohnson),
     (Candidate::NetworkHeteroscedastic, T_BY_ROW, Transform::YeoJohnson),
     (Candidate::NetworkDeep, T, Transform::YeoJohnson),
 ];

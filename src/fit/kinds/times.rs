@@ -88,6 +88,7 @@ impl Kind for Times {
             (Candidate::LinearWeibull, WEIBULL, Transform::None),
             (Candidate::Additive, None, Transform::None),
             (Candidate::Network, None, Transform::None),
+            (Candidate::NetworkCurves, None, Transform::None),
             (Candidate::NetworkWeibull, WEIBULL, Transform::None),
         ]
     }

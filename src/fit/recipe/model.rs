@@ -88,9 +88,10 @@ impl Recipe {
     fn priors_of_scales(&self, network: &Network, features: usize) -> Result<Priors, Error> {
         let output = format!("w{}", self.layers().len());
         let of_outputs = self.kind().output_scale();
-        let relevance = self.scale(if self.decided.curves { of_outputs } else { 1.0 })?;
+        let is_additive = self.decided.curves && self.layers().is_empty();
+        let relevance = self.scale(if is_additive { of_outputs } else { 1.0 })?;
         let mut priors = Priors::by_fan_in(network).with(RELEVANCE, relevance);
-        if self.decided.curves {
+        if is_additive {
             // One scale for the line of a feature, and one for its curves.
             priors = priors.with("w0", Normal::new(0.0, 1.0)?);
         }

@@ -89,9 +89,14 @@ impl Recipe {
         &self.settings
     }
 
-    /// Whether the model is [additive](Candidate::Additive): a line and a curve of each feature.
-    pub fn is_additive(&self) -> bool {
-        self.decided.curves
+    /// The model by the name that it has because of its curves: [`Candidate::Additive`], or [`Candidate::NetworkCurves`] with any hidden
+    /// layers; `None` of a model without curves.
+    pub fn model_of_curves(&self) -> Option<Candidate> {
+        let of_curves = match self.layers() {
+            [] => Candidate::Additive,
+            _ => Candidate::NetworkCurves,
+        };
+        self.decided.curves.then_some(of_curves)
     }
 
     /// Whether trajectories are bounded as predictions need them, which a run until they have [settled](RunUntil::Settled) decides.

@@ -34,7 +34,11 @@ impl Candidate {
         let mut own = recipe.clone();
         own.settings.model = None;
         own.settings.hidden.get_or_insert(hidden);
-        own.decided.curves = self == Self::Additive && own.layers().is_empty();
+        own.decided.curves = match self {
+            Self::Additive => own.layers().is_empty(),
+            Self::NetworkCurves => !own.layers().is_empty(), //~ curves-of-candidate
+            _ => false,
+        };
         own.settings.skip.get_or_insert(!self.is_linear());
         //~ powers-of-candidate
         own.settings.power_features.get_or_insert(self != Self::Linear);
@@ -72,11 +76,11 @@ impl Recipe {
 
     /// The candidates for a response of so many columns, from the simplest one on.
     pub(in crate::fit) fn candidates(&self, columns: usize) -> Vec<Candidate> {
-        use Candidate::{Additive, Linear, LinearTransformed, Network};
+        use Candidate::{Additive, Linear, LinearTransformed, Network, NetworkCurves};
         let is_known = |(candidate, _, transform): &(Candidate, Option<Noise>, Transform)| {
             let is_plain =
                 transform.is_none() && matches!(candidate, Linear | LinearTransformed | Network);
-            let is_plain = is_plain || *candidate == Additive;
+            let is_plain = is_plain || matches!(candidate, Additive | NetworkCurves);
             // Without a transform of the response it differs from the linear model by the powers of the features alone.
             let is_twin = *candidate == LinearTransformed && transform.is_none();
             (is_plain || self.has_open_noise())

@@ -63,6 +63,7 @@ Model: TypeAlias = Literal[
     "additive",
     "network",
     "network_transformed",
+    "network_curves",
     "network_heteroscedastic",
     "network_deep",
     "network_hurdle",
@@ -217,7 +218,8 @@ class Bnn(BaseEstimator):
         hidden, weights = recipe["hidden"], recipe.get("weights")
         self.hidden = None if hidden is None else tuple(hidden)
         self.activation = recipe["activation"].lower()
-        self.model = "additive" if recipe.get("curves") else None
+        of_curves = "network_curves" if hidden else "additive"
+        self.model = of_curves if recipe.get("curves") else None
         self.skip = recipe.get("skip")
         self.power_features = recipe.get("power_features")
         self.weight_prior = weights["normal"]["sd"] if isinstance(weights, dict) else weights

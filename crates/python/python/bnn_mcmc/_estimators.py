@@ -354,12 +354,14 @@ class BnnRegressor(_Numbers):
 
     Parameters
     ----------
-    model : {"linear", "linear_transformed", "network", "network_transformed", \
-            "network_heteroscedastic", "network_deep"}, default=None
+    model : {"linear", "linear_transformed", "additive", "network", "network_transformed", \
+            "network_curves", "network_heteroscedastic", "network_deep"}, default=None
         The model by name: linear or a network of one hidden layer of 20 units, in all but
         ``"network_deep"``, beside a linear part, with the weights' prior ``"scales"``. The noise of
         ``"linear"`` is normal, that of ``"network"`` Student's t, of several outputs normal. Those
-        called transformed have the ``response_transform`` ``"yeo_johnson"`` and Student's t;
+        called transformed have the ``response_transform`` ``"yeo_johnson"`` and Student's t, as
+        ``"additive"`` has, a line and a smooth curve of each feature, and ``"network_curves"``, a
+        network whose inputs are features and their curves;
         ``"network_heteroscedastic"`` is ``"network_transformed"`` with a scale of the noise that
         depends on the features, and ``"network_deep"``, which the data may choose from 250 rows on,
         with two hidden layers of 40 units. All but ``"linear"`` have `power_features`. Settings of
