@@ -52,6 +52,7 @@ mod run;
 mod saved;
 mod search;
 mod sensitivity;
+mod time;
 mod told;
 mod unflushed;
 mod update;

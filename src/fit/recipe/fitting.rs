@@ -9,9 +9,9 @@ use crate::Error;
 use crate::data::{CsvData, CsvReader, Dataset, Schema, Transform, TypedTable};
 use crate::fit::choices::RunUntil;
 use crate::fit::folder::{CHECKPOINT, LOCK, check_entries};
-use crate::fit::forecast::{LEAST, MOST_DOUBLINGS, SEARCH};
 use crate::fit::kinds::Noise;
 use crate::fit::saved::{DATA, FIT, Read, problem, read};
+use crate::fit::time::{LEAST, MOST_DOUBLINGS, SEARCH};
 use crate::fit::{Fit, Origin, Plan, imputed};
 use crate::message::{Advice, Setting, listed};
 

@@ -2,31 +2,27 @@
 
 mod ascent;
 mod fitting;
+mod here;
 mod model;
 mod rows;
 mod sampling;
 mod settings;
 
 use std::fmt;
-use std::io::Write;
-use std::ops::Range;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+pub(in crate::fit) use self::here::Here;
 pub use self::settings::Settings;
 use super::kinds::{self, Kind};
 use super::search::Search;
-use super::told::{Listener, Told};
 use super::{AnyLikelihood, Network, imputed};
 use crate::Error;
 use crate::choice::by_name;
 use crate::data::{Columns, CsvReader, Split, Task};
-use crate::draws::checkpoint::Every;
 use crate::message::{Setting, count};
 use crate::posterior::Posterior;
-use crate::sampler::StopHandle;
 
 /// Degrees of freedom of the half-t prior of the standard deviation of intercepts of groups.
 pub(super) const GROUPS: f64 = 3.0;
@@ -206,17 +202,6 @@ pub(super) struct Decided {
     pub n_rows: usize,
 }
 
-/// Where a recipe is run, and who is told of it: no result depends on it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Here {
-    pub folder: Option<PathBuf>,
-    pub only_chains: Option<Range<usize>>,
-    every: Every,
-    pub threads: Option<usize>,
-    pub stop: StopHandle,
-    pub listener: Listener,
-}
-
 impl Recipe {
     pub(super) fn new(task: Task, response: Columns) -> Self {
         Self {
@@ -242,15 +227,5 @@ impl Recipe {
     /// What the fit does in another way for its kind of response.
     pub(super) fn kind(&self) -> &'static dyn Kind {
         kinds::of(self.task, self.settings.noise)
-    }
-
-    /// Tells a line to whoever is told of progress.
-    pub(super) fn report(&self, line: &str) {
-        match &self.here.listener {
-            Listener::None => {}
-            // A log that cannot be written is not an error.
-            Listener::Terminal => drop(writeln!(std::io::stderr(), "{line}")),
-            Listener::Own(listener) => listener(Told::Line(line)),
-        }
     }
 }

@@ -12,7 +12,7 @@ use super::{FitPosterior, MOST_NUMBERS, MOST_UNITS, NEARLY, Recipe, SHORT, START
 use crate::Error;
 use crate::draws::Draws;
 use crate::fit::choices::Method;
-use crate::fit::forecast::LEAST;
+use crate::fit::time::LEAST;
 use crate::fit::told::{Listener, Told};
 use crate::fit::{Plan, imputed};
 use crate::memory::limit;

@@ -1,20 +1,14 @@
 //! The settings of a recipe: a field each, and a method each.
 
-use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Here, Recipe};
+use super::Recipe;
 use crate::data::{CsvReader, Transform};
-use crate::draws::checkpoint::Every;
 use crate::fit::choices::{Candidate, Method, RunUntil, WeightPrior};
 use crate::fit::kinds::Noise;
-use crate::fit::told::{Listener, Told};
 use crate::model::Activation;
-use crate::sampler::StopHandle;
 
 /// What a user asks of a fit, as plain data: each field has the name of the method of [`Recipe`] that sets it and describes it. `None`
 /// stands for the default, which may depend on the table.
@@ -89,16 +83,6 @@ impl Recipe {
         &self.settings
     }
 
-    /// The model by the name that it has because of its curves: [`Candidate::Additive`], or [`Candidate::NetworkCurves`] with any hidden
-    /// layers; `None` of a model without curves.
-    pub fn model_of_curves(&self) -> Option<Candidate> {
-        let of_curves = match self.layers() {
-            [] => Candidate::Additive,
-            _ => Candidate::NetworkCurves,
-        };
-        self.decided.curves.then_some(of_curves)
-    }
-
     /// Whether trajectories are bounded as predictions need them, which a run until they have [settled](RunUntil::Settled) decides.
     pub fn has_short_trajectories(&self) -> bool {
         self.decided.is_short
@@ -106,11 +90,6 @@ impl Recipe {
 
     fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
-        self
-    }
-
-    fn here(mut self, change: impl FnOnce(&mut Here)) -> Self {
-        change(&mut self.here);
         self
     }
 
@@ -458,74 +437,5 @@ impl Recipe {
     /// Changes how CSV files are read, such as `.reader(|r| r.drop_missing_rows().ignore(["id"]))`.
     pub fn reader(self, change: impl FnOnce(CsvReader) -> CsvReader) -> Self {
         Self { reader: change(self.reader), ..self }
-    }
-
-    /// Runs in a folder, which is made if need be, and saves the fit there, as [`Fit::save`](crate::fit::Fit::save) does.
-    ///
-    /// While it runs, a [checkpoint](crate::draws::checkpoint) is written every 30 seconds. If the
-    /// process is killed, the same call goes on where it was and comes to the same numbers; once it
-    /// is finished, the same call loads the fit, and [rebuilds](crate::fit::Fit::rebuilt) damaged files. With
-    /// more [draws](Self::draws), and all else the same, it goes on where it ended: for this the
-    /// checkpoint stays, as large as the draws once more. It may be deleted. Until the new draws
-    /// are complete, the folder holds the fit with the old ones, and [`Fit::load`](crate::fit::Fit::load) finds one of the
-    /// two at any moment.
-    ///
-    /// A run that was ended early is finished with fewer draws by the same call with fewer of them,
-    /// and goes on to more later. A second process is refused while the first one runs. If the end
-    /// cannot be written, as on a full disk, [`Fit::save_error`](crate::fit::Fit::save_error) says so. A folder that holds
-    /// another fit, or one of other rows, is an error that names the difference.
-    pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
-        self.here(|here| here.folder = Some(folder.into()))
-    }
-
-    /// Runs only these of the [chains](Self::chains), as one job of several that share the fit:
-    /// `2..3` is chain 2. They make the draws that they make in the whole run. The model must be given. [In a
-    /// folder](Self::in_folder) all jobs may have the same one: each has a folder of its own there,
-    /// called `chains-2..3`, and [`Fit::merge`](crate::fit::Fit::merge) puts the parts together.
-    pub fn only_chains(self, chains: Range<usize>) -> Self {
-        self.here(|here| here.only_chains = Some(chains))
-    }
-
-    /// The times at which a run [in a folder](Self::in_folder) writes its checkpoints.
-    pub fn checkpoint_every(self, every: Every) -> Self {
-        self.here(|here| here.every = every)
-    }
-
-    /// The number of threads. No number depends on it, but where [the time](Self::within) decides on the numbers of
-    /// iterations. Without this call all threads of rayon's pool.
-    /// Where a limit on memory or threads leaves room for fewer, there are fewer.
-    pub fn threads(self, threads: usize) -> Self {
-        self.here(|here| here.threads = Some(threads))
-    }
-
-    /// A handle that ends the run early; the fit then has the draws that were made. A run
-    /// [in a folder](Self::in_folder) goes on with the next call.
-    pub fn stop_handle(self, stop: &StopHandle) -> Self {
-        self.here(|here| here.stop = stop.clone())
-    }
-
-    /// Reports how far the run is to the standard error, by [`progress_report`](crate::sampler::progress_report): step size,
-    /// divergences and time left.
-    pub fn progress(self) -> Self {
-        self.here(|here| here.listener = Listener::Terminal)
-    }
-
-    /// Calls `listener` with all that [`progress`](Self::progress) would print, from the threads of the run: lines, and
-    /// about fifty times a second how far the chains are.
-    ///
-    /// ```
-    /// use bnn_mcmc::fit::{Fit, Told};
-    /// # let x = ndarray::Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 10.0);
-    /// # let data = bnn_mcmc::data::Dataset::regression(x.clone(), x.mapv(|x| 3.0 * x))?;
-    /// let recipe = Fit::regression("y").hidden(&[]).on_progress(|told| match told {
-    ///     Told::Line(line) => println!("{line}"),
-    ///     Told::Sampling(progress) => println!("{:?} {} of {}", progress.phase, progress.done, progress.total),
-    ///     _ => {}
-    /// });
-    /// let fit = recipe.fit(&data)?;
-    /// # Ok::<(), bnn_mcmc::Error>(())
-    /// ```
-    pub fn on_progress(self, listener: impl Fn(Told) + Send + Sync + 'static) -> Self {
-        self.here(|here| here.listener = Listener::Own(Arc::new(listener)))
     }
 }

@@ -69,6 +69,16 @@ impl Recipe {
         !is_given.contains(&true) && method.is_none()
     }
 
+    /// The model by the name that it has because of its curves: [`Candidate::Additive`], or [`Candidate::NetworkCurves`] with any hidden
+    /// layers; `None` of a model without curves.
+    pub fn model_of_curves(&self) -> Option<Candidate> {
+        let of_curves = match self.layers() {
+            [] => Candidate::Additive,
+            _ => Candidate::NetworkCurves,
+        };
+        self.decided.curves.then_some(of_curves)
+    }
+
     /// Whether neither noise nor transform was given.
     pub(super) fn has_open_noise(&self) -> bool {
         self.settings.noise.is_none() && self.settings.transform.is_none()

@@ -2,7 +2,7 @@
 
 use super::race::{Runner, WORTH, difference};
 use super::{Held, Search, Trial, Tried};
-use crate::fit::forecast::Pace;
+use crate::fit::time::Pace;
 use crate::message::Plain;
 
 /// The levels of the predictive intervals whose coverage is told.

@@ -13,7 +13,7 @@ use super::Held;
 use super::STREAM;
 use crate::data::{Dataset, Split};
 use crate::error::caught;
-use crate::fit::forecast::Pace;
+use crate::fit::time::Pace;
 use crate::fit::told::Listener;
 use crate::fit::{Fit, Origin, Plan, Recipe};
 use crate::rng::ChainRng;

@@ -18,7 +18,7 @@ use self::race::{ENOUGH, Race};
 pub(super) use self::race::{Runner, Timed};
 pub use self::result::{Search, Trial, Tried};
 use super::choices::Candidate;
-use super::forecast::Pace;
+use super::time::Pace;
 use super::{Origin, Plan, Recipe};
 use crate::Error;
 use crate::data::Dataset;

@@ -8,7 +8,7 @@ use super::folds::{FOLDS, weights_of};
 use crate::Error;
 use crate::data::{Dataset, Split};
 use crate::fit::choices::Candidate;
-use crate::fit::forecast::Pace;
+use crate::fit::time::Pace;
 use crate::fit::{Origin, Recipe};
 
 /// The standard errors by which a candidate is behind another one when it is out.
@@ -192,7 +192,7 @@ impl Recipe {
 mod tests {
     use super::*;
     use crate::fit::Fit;
-    use crate::fit::forecast::Pace;
+    use crate::fit::time::Pace;
 
     /// Whether linear models with these log densities are out, from the simplest one on.
     fn after(log_densities: &[Vec<f64>]) -> Vec<bool> {
