@@ -172,7 +172,7 @@ fn the_data_choose_a_model_unless_one_is_given() {
         assert!(text.lines().any(|l| l == line), "{line}\n{text}");
     }
     let search = &json(&place.read("r/fit.json"))["recipe"]["search"];
-    assert_eq!((&search["rows"], search["tried"].as_array().map(Vec::len)), (&60.into(), Some(6)));
+    assert_eq!((&search["rows"], search["tried"].as_array().map(Vec::len)), (&60.into(), Some(7)));
     place.run("report r").well();
     assert!(place.read("r/report.html").contains("The choice of the model"));
 
@@ -184,13 +184,18 @@ fn the_data_choose_a_model_unless_one_is_given() {
     let again = place.run(&format!("fit t.csv --out r {flags}"));
     assert!(!again.err.contains("  chosen\n") && again.out.contains("held out  "), "{again:?}");
 
-    // So does an additive model, which is named beside its settings.
-    place.run(&format!("fit t.csv --out a --model additive --quiet {flags}")).well();
-    assert!(place.read("a/config.toml").contains("model = \"additive\""));
-    place.run("fit --config a/config.toml --out b --quiet").well();
-    let mut differing = place.differing("a", "b");
-    differing.retain(|name| !TIMED.contains(&&name[..]));
-    assert!(differing.is_empty(), "{differing:?}");
+    // So does a model with curves, which is named beside its settings.
+    for model in ["additive", "network-curves"] {
+        let [out, again] = ["of", "again"].map(|name| format!("{name}-{model}"));
+        place.run(&format!("fit t.csv --out {out} --model {model} --quiet {flags}")).well();
+        assert!(
+            place.read(&format!("{out}/config.toml")).contains(&format!("model = \"{model}\""))
+        );
+        place.run(&format!("fit --config {out}/config.toml --out {again} --quiet")).well();
+        let mut differing = place.differing(&out, &again);
+        differing.retain(|name| !TIMED.contains(&&name[..]));
+        assert!(differing.is_empty(), "{differing:?}");
+    }
 
     place.run(&format!("fit t.csv --out n --model linear-transformed --quiet {flags}")).well();
     assert!(place.read("n/config.toml").contains("transform = \"yeo-johnson\""));
