@@ -43,7 +43,8 @@ if ! valgrind --version >/dev/null 2>&1; then
   echo "NOT CHECKED: instructions of the workloads (Debian's valgrind)"
   exit
 fi
-cargo build --release --locked --quiet -p bnn-mcmc-benches --bin workloads
+# As a user's program is compiled: without LTO within crates, what is inlined depends on where the compiler cuts them.
+CARGO_PROFILE_RELEASE_LTO=false cargo build --release --locked --quiet -p bnn-mcmc-benches --bin workloads
 count() {
   RAYON_NUM_THREADS=1 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$CARGO_TARGET_DIR/release/workloads" "$1" 2>&1 >/dev/null | sed -n 's/.*Collected : //p'
 }

@@ -221,12 +221,14 @@ impl<F: Copy + Default> TileStorage<F> {
 
 impl<F> Deref for TileStorage<F> {
     type Target = [F];
+    #[inline]
     fn deref(&self) -> &[F] {
         &self.values[self.start..]
     }
 }
 
 impl<F> DerefMut for TileStorage<F> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [F] {
         &mut self.values[self.start..]
     }
