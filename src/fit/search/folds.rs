@@ -47,6 +47,10 @@ impl Recipe {
         deadline: Option<Instant>,
     ) -> Result<Vec<Result<Held, Error>>, Error> {
         let (next, stop) = (AtomicUsize::new(0), StopHandle::new());
+        let is_over = || deadline.is_some_and(|deadline| Instant::now() > deadline);
+        if is_over() {
+            stop.stop(); // before a chain has begun
+        }
         let chain = |&(model, number): &(&Self, usize)| {
             // Chains of all models have the same seed.
             let seed =
@@ -79,9 +83,7 @@ impl Recipe {
                 return work(); // by this thread, without a deadline
             }
             while !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
-                if self.here.stop.is_stopped()
-                    || deadline.is_some_and(|deadline| Instant::now() > deadline)
-                {
+                if self.here.stop.is_stopped() || is_over() {
                     stop.stop();
                 }
                 thread::sleep(Duration::from_millis(20));
