@@ -86,7 +86,7 @@ impl Plan {
         self.validation.as_ref()
     }
 
-    /// Samples the posterior: [`Recipe::fit`] does so at once. In a [folder](Recipe::in_folder) it goes on where a run of the same plan was
+    /// Samples the posterior: [`Recipe::fit`] does so at once, and [the time](Recipe::within) counts from the plan on. In a [folder](Recipe::in_folder) it goes on where a run of the same plan was
     /// ended.
     ///
     /// # Errors

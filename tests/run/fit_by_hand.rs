@@ -116,6 +116,19 @@ fn rows_scales_ranges_and_draws_are_those_of_the_parts() {
     }
 }
 
+/// Settings that are given at once are those that are given one by one.
+#[test]
+fn settings_at_once_are_those_one_by_one() {
+    let written = |recipe: Recipe| serde_json::to_value(recipe).unwrap();
+    let one_by_one = || Fit::regression("y").impute(2).hidden(&[3]).seed(4);
+    let settings = one_by_one().as_settings().clone();
+    assert_eq!(settings.impute, Some(2));
+    let at_once = Fit::regression("y").settings(settings);
+    assert_eq!(written(at_once), written(one_by_one()));
+    let none = one_by_one().settings(Settings::default());
+    assert_eq!(written(none), written(Fit::regression("y")));
+}
+
 /// A plan shows what is sampled, with nothing left open, and its run is the fit.
 #[test]
 fn a_plan_is_all_that_is_decided_and_its_run_is_the_fit() {

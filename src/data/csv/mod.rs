@@ -381,9 +381,9 @@ impl CsvReader {
         Self { until: Some(column.into()), ..self }
     }
 
-    /// Missing values are drawn by the fit.
-    pub(crate) fn imputed(self) -> Self {
-        Self { imputes: true, ..self }
+    /// Whether missing values are drawn by the fit.
+    pub(crate) fn imputed(self, imputes: bool) -> Self {
+        Self { imputes, ..self }
     }
 
     /// The name of the feature that is the log of the exposure, if there is one.

@@ -4,7 +4,7 @@ use std::borrow::{Borrow, Cow};
 use std::path::Path;
 use std::time::Instant;
 
-use super::{DrawnRows, Recipe, Settings, Sizes, at_least_two};
+use super::{DrawnRows, Recipe, Sizes, at_least_two};
 use crate::Error;
 use crate::data::{CsvData, CsvReader, Dataset, Schema, Transform, TypedTable};
 use crate::fit::choices::RunUntil;
@@ -163,13 +163,9 @@ impl Recipe {
     pub(in crate::fit) fn settled(self, data: &Dataset, origin: &Origin) -> Result<Self, Error> {
         let columns = data.response().width();
         if let Some(model) = self.settings.model {
-            let own = self.settings.clone();
-            let open = self.clone().settings(Settings {
-                noise: None,
-                transform: Transform::None,
-                power_features: None,
-                ..own
-            });
+            let mut open = self.clone();
+            (open.settings.noise, open.settings.transform) = (None, Transform::None);
+            open.settings.power_features = None;
             let known = open.candidates(columns);
             if !known.contains(&model) {
                 let known = known.iter().map(ToString::to_string).collect();

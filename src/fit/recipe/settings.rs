@@ -11,7 +11,8 @@ use crate::fit::kinds::Noise;
 use crate::model::Activation;
 
 /// What a user asks of a fit, as plain data: each field has the name of the method of [`Recipe`] that sets it and describes it. `None`
-/// stands for the default, which may depend on the table.
+/// stands for the default, which may depend on the table. What serde writes of it is a part of `fit.json`: without `model`, `within`,
+/// `most_rows` and `impute`, which a finished fit has no use for.
 ///
 /// ```
 /// use bnn_mcmc::fit::{Fit, Settings};
@@ -75,7 +76,8 @@ pub struct Settings {
 impl Recipe {
     /// All settings at once, in the place of those that were given before.
     pub fn settings(self, settings: Settings) -> Self {
-        Self { settings, ..self }
+        let imputes = settings.impute.is_some(); //~ imputes-by-settings
+        Self { settings, ..self }.reader(|reader| reader.imputed(imputes))
     }
 
     /// The settings that were given; of the recipe of a fit, those that were decided, too.
@@ -203,7 +205,7 @@ impl Recipe {
     ///
     /// Source: Rubin 1987, Multiple Imputation for Nonresponse in Surveys, <https://doi.org/10.1002/9780470316696>.
     pub fn impute(self, tables: usize) -> Self {
-        self.set(|settings| settings.impute = Some(tables)).reader(CsvReader::imputed)
+        self.set(|settings| settings.impute = Some(tables)).reader(|reader| reader.imputed(true))
     }
 
     /// The units of each hidden layer; none for a linear model.

@@ -359,14 +359,15 @@ class BnnRegressor(_Numbers):
         The model by name: linear or a network of one hidden layer of 20 units, in all but
         ``"network_deep"``, beside a linear part, with the weights' prior ``"scales"``. The noise of
         ``"linear"`` is normal, that of ``"network"`` Student's t, of several outputs normal. Those
-        called transformed have the ``response_transform`` ``"yeo_johnson"`` and Student's t, as
-        ``"additive"`` has, a line and a smooth curve of each feature, and ``"network_curves"``, a
-        network whose inputs are features and their curves;
+        called transformed have the ``response_transform`` ``"yeo_johnson"`` and Student's t;
+        so have ``"additive"``, a line and a smooth curve of each feature, ``"network_curves"``, a
+        network whose inputs are the features and their curves, and the last two:
         ``"network_heteroscedastic"`` is ``"network_transformed"`` with a scale of the noise that
         depends on the features, and ``"network_deep"``, which the data may choose from 250 rows on,
         with two hidden layers of 40 units. All but ``"linear"`` have `power_features`. Settings of
-        its parts, such as `hidden`, come before it. With a `noise` or a `response_transform`,
-        and for several outputs, there are ``"linear"`` and ``"network"`` alone.
+        its parts, such as `hidden`, come before it. For several outputs there are ``"linear"``,
+        ``"additive"`` and ``"network"`` alone, with a `noise` or a `response_transform` of one
+        output also ``"network_curves"``.
     hidden : sequence of int, default=None
         The units of each hidden layer; ``()`` is a linear model. None is those of the model that is
         named or chosen, and otherwise one layer of 100 units, or of 40 for classes, counts and
